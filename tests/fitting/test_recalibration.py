@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 import expost
 from expost.fitting.recalibration import CalibrationCurve
-from expost.privacy.histogram import cell_ends
+from expost.privacy.recalibration import cell_ends
 
 
 def curve_of(scale, shift, records, noise, *, seed=0, draws=True):
@@ -29,10 +29,10 @@ def test_the_order_of_records_does_not_change(records, noise):
     for seed in range(2):
         curve = curve_of(1.3, 0.4, records, noise, seed=seed)
         scores = np.linspace(-60.0, 60.0, 401)
-        odds = curve.log_odds(scores)
+        odds = curve.corrected(scores)
         assert np.all(np.isfinite(odds))
         assert np.all(np.diff(odds) >= 0.0)
-        assert np.all(np.diff(curve.log_odds(np.linspace(-6.0, 6.0, 201))) > 0.0)
+        assert np.all(np.diff(curve.corrected(np.linspace(-6.0, 6.0, 201))) > 0.0)
 
 
 @pytest.mark.parametrize(("scale", "shift"), [(0.5, 0.0), (1.0, -0.8), (1.4, 0.3), (2.5, 1.0), (4.0, -0.4)])
@@ -45,11 +45,11 @@ def test_many_records_tell_scale_and_shift(scale, shift):
     second = rng.binomial(records, expit(scale * middles + shift))
     counts = np.concatenate([records - second, second])
     curve = CalibrationCurve(counts + noise * rng.normal(size=32), noise)
-    odds = curve.log_odds(np.array([0.0, 1.0]))
+    odds = curve.corrected(np.array([0.0, 1.0]))
     assert odds[1] - odds[0] == pytest.approx(scale, rel=0.02)
     assert odds[0] == pytest.approx(shift, abs=0.02)
     # Of scores that differ inside of cells the middle is not the mean, and more is not to be had.
-    spread = curve_of(scale, shift, 1_000_000, noise).log_odds(np.array([0.0, 1.0]))
+    spread = curve_of(scale, shift, 1_000_000, noise).corrected(np.array([0.0, 1.0]))
     assert expit(spread) == pytest.approx(expit([shift, scale + shift]), abs=0.02)
 
 
@@ -61,7 +61,7 @@ def test_beliefs_are_those_of_a_far_finer_grid():
         weights = curve._beliefs(logarithms, shifts)
         for score in (-3.0, 0.0, 1.5):
             expected = np.sum(weights * expit(np.exp(logarithms)[:, None] * score + shifts))
-            assert expit(curve.log_odds(np.array([score]))[0]) == pytest.approx(expected, abs=3e-3)
+            assert expit(curve.corrected(np.array([score]))[0]) == pytest.approx(expected, abs=3e-3)
 
 
 def test_noise_without_end_leaves_the_prior_on_average():
@@ -70,7 +70,7 @@ def test_noise_without_end_leaves_the_prior_on_average():
     shift = np.linspace(-6.0, 6.0, 33)
     prior = np.exp(-0.5 * ((np.log(scale) - math.log(1.4)) / 0.5) ** 2 - 0.5 * (shift / 0.8) ** 2)
     scores = np.array([-2.0, 0.0, 1.0])
-    found = [expit(curve_of(3.0, 1.0, 1000, 1e7, seed=seed).log_odds(scores)) for seed in range(60)]
+    found = [expit(curve_of(3.0, 1.0, 1000, 1e7, seed=seed).corrected(scores)) for seed in range(60)]
     for score, mean in zip(scores, np.mean(found, axis=0), strict=True):
         expected = np.sum(prior * expit(scale * score + shift)) / np.sum(prior)
         assert mean == pytest.approx(expected, abs=0.03)
@@ -81,7 +81,7 @@ def test_classes_that_change_places_change_the_sign():
     first, second = curve.counts
     turned = CalibrationCurve(np.concatenate([second[::-1], first[::-1]]), 13.0)
     scores = np.linspace(-4.0, 4.0, 17)
-    assert turned.log_odds(-scores) == pytest.approx(-curve.log_odds(scores), abs=1e-9)
+    assert turned.corrected(-scores) == pytest.approx(-curve.corrected(scores), abs=1e-9)
 
 
 def test_shares_are_within_their_errors():

@@ -139,7 +139,7 @@ def published(
     sigma=4.0,
     sigma_gradient=SCALES["sigma_gradient"],
     unit="row",
-    sigma_histogram=None,
+    sigma_recalibration=None,
 ):
     loss = example(name)
     domain = domain_for(loss)
@@ -155,8 +155,8 @@ def published(
         max_weight=weighting.largest,
         reduced=reduced,
         unit=unit,
-        recalibrate=sigma_histogram is not None,
-        sigma_histogram=sigma_histogram,
+        recalibrate=sigma_recalibration is not None,
+        sigma_recalibration=sigma_recalibration,
         **{scale: (SCALES | {"sigma_gradient": sigma_gradient})[scale] for scale in order},
     )
     X, y = as_table(people(np.random.default_rng(seed), rows, domain, loss), domain)

@@ -17,7 +17,7 @@ from problems import REGISTRY
 from expost import Category, Number, Publication, YesNo, wallet
 from expost.data.weights import Weighting
 from expost.exceptions import DomainError
-from expost.fitting.histogram import cells_of
+from expost.fitting.contributions import Contributions
 from expost.losses.registry import PUBLISHED
 from expost.page import render
 from expost.page.introduction import LANGUAGES, Language
@@ -82,20 +82,32 @@ def test_every_loss_with_some_report_and_every_report_with_some_loss(loss, kind)
     "kind", ["independent", *(pytest.param(kind, marks=pytest.mark.docs) for kind in pages.KINDS[1:])]
 )
 def test_a_histogram_of_scores(kind):
-    publication = pages.published("capped-gradients", kind, sigma_histogram=12.0)
+    publication = pages.published("capped-gradients", kind, sigma_recalibration=12.0)
     assert compared([publication], RECORDS // 10) < TOLERANCE
+
+
+@pytest.mark.parametrize(
+    ("kind", "intercept"),
+    [("independent", True), *(pytest.param(kind, False, marks=pytest.mark.docs) for kind in pages.KINDS[1:])],
+)
+def test_moments(kind, intercept):
+    """With so little noise that the length of what a record adds decides the figures."""
+    options = {"fit_intercept": intercept, "sigma_recalibration": 1.5}
+    assert compared([pages.published("huber", kind, **options)], RECORDS // 10) < TOLERANCE
 
 
 def test_her_cell_is_the_librarys():
     """The count that is shown to a person is that of the cell in which the library counted her."""
-    publication = pages.published("capped", "independent", sigma_histogram=12.0)
+    publication = pages.published("capped", "independent", sigma_recalibration=12.0)
     numbers = json.loads(json.dumps(payload([publication])))
     answers = pages.people(np.random.default_rng(4), 200, publication.domain, publication.loss)
     ours = node.answer("cells.mjs", {"numbers": numbers, "asked": answers})
     records = encoded_records(publication, *pages.as_table(answers, publication.domain))
     release = publication.release
-    cells = np.concatenate(list(cells_of(records, release.coefficients, release.plan.sigma_histogram)))
-    assert ours == release.histogram[cells].tolist()
+    contributions = Contributions(release.coefficients, release.plan)
+    ((block,),) = contributions.sweep(records, lambda _, added: added)
+    cells = block.places[:, 0]
+    assert ours == release.recalibration[cells].tolist()
     assert len(set(cells.tolist())) > 4
 
 

@@ -75,7 +75,12 @@ def test_every_loss_with_some_report(loss, kind, unit):
 
 @pytest.mark.parametrize("cornered", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_families_in_a_histogram(cornered):
-    publication = pages.published("capped", "leverage", cornered=cornered, sigma_histogram=9.0)
+    publication = pages.published("capped", "leverage", cornered=cornered, sigma_recalibration=9.0)
+    assert worst(*compared(publication, 20)) < TOLERANCE
+
+
+def test_families_in_moments():
+    publication = pages.published("huber", "independent", sigma_recalibration=1.5)
     assert worst(*compared(publication, 20)) < TOLERANCE
 
 

@@ -120,9 +120,20 @@ def test_no_value_has_a_larger_total_by_the_library(loss):
 @pytest.mark.long
 def test_two_publications_are_bounded_together():
     rng = np.random.default_rng(10)
-    recalibrated = pages.published("logistic", "independent", sigma_histogram=12.0)
+    recalibrated = pages.published("logistic", "independent", sigma_recalibration=12.0)
     several = [recalibrated, pages.published("hinge", "adaptive", seed=4)]
     for bound, largest in searched([asked_of(several, rng, 6, 2)], 400)["results"]:
+        assert largest <= bound < 1.35 * largest
+
+
+@pytest.mark.long
+def test_moments_are_bounded_over_unknown_answers():
+    """What a record adds to them at most rises with the sizes of its prediction and of its residual."""
+    publication = pages.published("huber", "leverage", sigma_recalibration=1.5)
+    cases = [
+        asked_of([publication], np.random.default_rng(seed), 3, unknown) for seed, unknown in ((1, 2), (2, 4))
+    ]
+    for bound, largest in searched(cases, 400)["results"]:
         assert largest <= bound < 1.35 * largest
 
 

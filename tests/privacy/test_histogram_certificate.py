@@ -12,7 +12,7 @@ from expost.audit import hockey_stick
 from expost.exceptions import ParameterError
 from expost.losses.records import Lengths
 from expost.privacy import gaussian
-from expost.privacy.histogram import cell_count, cell_ends
+from expost.privacy.recalibration import cell_count, cell_ends
 from expost.privacy.shapes import capped_logistic
 
 DELTA, SHARE = 1e-6, 0.1
@@ -38,7 +38,7 @@ def test_the_rule(epsilon):
     assert cap == pytest.approx(0.2 + 0.8 / (1.0 + noise) ** 2, rel=1e-14)
     assert plan.loss.gradient_cap == pytest.approx(cap * RADIUS, rel=1e-15)
     assert 1.0 - 1e-9 <= plan.sigma / (cap * RADIUS * noise / math.sqrt(1.0 - SHARE)) <= 1.0 + 1e-4
-    assert 1.0 - 1e-9 <= plan.sigma_histogram / (noise / math.sqrt(SHARE)) <= 1.0 + 1e-4
+    assert 1.0 - 1e-9 <= plan.sigma_recalibration / (noise / math.sqrt(SHARE)) <= 1.0 + 1e-4
     assert plan.l2 == pytest.approx(plan.sigma * RADIUS / 2.0, rel=1e-4)
     rate = (1.0 - math.sqrt(SHARE)) * epsilon * noise / (2.0 * math.sqrt(1.0 - SHARE))
     assert plan.loss.corner == pytest.approx(corner(cap, rate), rel=1e-9)
@@ -59,14 +59,14 @@ def test_the_corner_of_a_model_alone_breaks_the_budget(epsilon, excess):
 def test_a_corner_that_is_rounder_by_one_less_the_root_of_the_share_is_free(epsilon, share, cap):
     """The theorem for other shares and caps: no constant slope has more than the budget."""
     noise = gaussian.sigma(epsilon, DELTA)
-    sigma, sigma_histogram = cap * noise / math.sqrt(1.0 - share), noise / math.sqrt(share)
+    sigma, sigma_recalibration = cap * noise / math.sqrt(1.0 - share), noise / math.sqrt(share)
     l2 = sigma / 2.0
     rate = (1.0 - math.sqrt(share)) * l2 * epsilon / cap
     slopes = cap * np.linspace(0.0, 1.0, 2001)
     bent = min(corner(cap, rate), 1.0)
     beyond = bent * cap * (1.0 - bent * cap) * (cap - slopes) / max(cap - bent * cap, 1e-12)
     curvature = np.where(slopes <= bent * cap, slopes * (1.0 - slopes), beyond)
-    shift = np.hypot(slopes / sigma, 1.0 / sigma_histogram)
+    shift = np.hypot(slopes / sigma, 1.0 / sigma_recalibration)
     found = gaussian.delta(epsilon - np.log1p(curvature / l2), sensitivity=shift, sigma=1.0)
     assert np.max(found) <= DELTA * (1.0 + 1e-9)
     assert np.max(found) >= DELTA * (1.0 - 1e-9)
@@ -79,7 +79,7 @@ def test_a_corner_that_is_rounder_by_one_less_the_root_of_the_share_is_free(epsi
 def test_the_divergence_of_rows_of_every_length(epsilon, shares):
     """By quadrature over the noise of the model and of the cell, at the worst constant slope."""
     plan = planned(epsilon)
-    loss, sigma, l2, cell = plan.loss, plan.sigma, plan.l2, 1.0 / plan.sigma_histogram
+    loss, sigma, l2, cell = plan.loss, plan.sigma, plan.l2, 1.0 / plan.sigma_recalibration
     for length, share in zip((1.0, 0.7, 0.4, 0.2), shares, strict=True):
         own = loss.at_level(loss.levels.factors[loss.levels.of(Lengths(np.array([length**2]), 1))[0]])
 
@@ -110,7 +110,7 @@ def test_real_neighbours_stay_below_the_budget_and_attain_it(epsilon):
     """Brute force in one dimension with the histogram: rows of several lengths, one of them added."""
     plan = planned(epsilon)
     scales = {"epsilon": epsilon, "sigma": plan.sigma, "l2": plan.l2}
-    scales["sigma_histogram"] = plan.sigma_histogram
+    scales["sigma_recalibration"] = plan.sigma_recalibration
     found = hockey_stick(plan.loss, [[-0.1]], [0.0], [1.0], 0.0, counts=[1e6], **scales)
     assert 0.999 * DELTA < found.delta <= plan.delta_at(epsilon)
     rng = np.random.default_rng(int(10 * epsilon))
@@ -136,31 +136,31 @@ def test_reports_are_certified_with_it(report):
     plan, without = planned(1.0, report=report), planned(1.0)
     assert 0.998 * DELTA < plan.delta_at(1.0) <= DELTA
     assert plan.sigma > without.sigma
-    assert replace(plan, scales=replace(plan.scales, sigma_histogram=None)).delta_at(1.0) < 0.9 * DELTA
+    assert replace(plan, scales=replace(plan.scales, sigma_recalibration=None)).delta_at(1.0) < 0.9 * DELTA
 
 
 @pytest.mark.long
 def test_several_rows_count_in_as_many_cells():
     """The promise to families counts each row in a cell: that of a histogram with so much less noise."""
     plan = planned(1.0)
-    silent = replace(plan, scales=replace(plan.scales, sigma_histogram=None))
+    silent = replace(plan, scales=replace(plan.scales, sigma_recalibration=None))
     assert plan.epsilon_for(3) > silent.epsilon_for(3)
-    assert plan.scales.for_rows(3).sigma_histogram == plan.sigma_histogram / 3.0
+    assert plan.scales.for_rows(3).sigma_recalibration == plan.sigma_recalibration / 3.0
 
 
 def test_weights_do_not_change_what_a_cell_counts():
     plan = planned(1.0, max_weight=4.0)
     alone = planned(1.0)
     assert plan.sigma == pytest.approx(4.0 * alone.sigma, rel=1e-4)
-    assert plan.sigma_histogram == pytest.approx(alone.sigma_histogram, rel=1e-4)
-    assert plan.scales.over(4.0).sigma_histogram == plan.sigma_histogram
+    assert plan.sigma_recalibration == pytest.approx(alone.sigma_recalibration, rel=1e-4)
+    assert plan.scales.over(4.0).sigma_recalibration == plan.sigma_recalibration
 
 
 @pytest.mark.parametrize(
     ("options", "why"),
     [
         ({"loss": expost.SoftmaxLoss(3)}, "two classes"),
-        ({"loss": "pseudo_huber"}, "two classes"),
+        ({"loss": "smoothed_pinball"}, "two classes"),
         ({"loss": expost.LogisticLoss(soft=True)}, "two classes"),
         ({"unit": "person"}, "unit='person'"),
         ({"report": "leverage", "split": 0.9}, "share of its own"),
@@ -174,20 +174,20 @@ def test_what_is_refused(options, why):
 
 def test_explicit_scales():
     scales = {"sigma": 3.0, "l2": 2.0}
-    plan = expost.calibrate(recalibrate=True, **scales, sigma_histogram=9.0)
-    assert plan.sigma_histogram == 9.0
+    plan = expost.calibrate(recalibrate=True, **scales, sigma_recalibration=9.0)
+    assert plan.sigma_recalibration == 9.0
     assert plan.epsilon > expost.calibrate(**scales).epsilon
-    with pytest.raises(ParameterError, match="`sigma_histogram`"):
+    with pytest.raises(ParameterError, match="`sigma_recalibration`"):
         expost.calibrate(recalibrate=True, **scales)
     with pytest.raises(ParameterError, match="recalibrate=False"):
-        expost.calibrate(**scales, sigma_histogram=9.0)
-    with pytest.raises(ParameterError, match="`sigma_histogram`"):
-        expost.calibrate(recalibrate=True, **scales, sigma_histogram=2.0**33)
+        expost.calibrate(**scales, sigma_recalibration=9.0)
+    with pytest.raises(ParameterError, match="`sigma_recalibration`"):
+        expost.calibrate(recalibrate=True, **scales, sigma_recalibration=2.0**33)
 
 
 def test_cells_are_public():
     assert len(cell_ends(19.9)) == 15
     assert len(cell_ends(20.0)) == 7
     assert (cell_count(19.9), cell_count(20.0)) == (32, 16)
-    assert "sigma_histogram" not in expost.calibrate().fields()
-    assert planned(1.0).fields()["sigma_histogram"] == planned(1.0).sigma_histogram
+    assert "sigma_recalibration" not in expost.calibrate().fields()
+    assert planned(1.0).fields()["sigma_recalibration"] == planned(1.0).sigma_recalibration

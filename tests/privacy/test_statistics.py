@@ -41,4 +41,4 @@ def test_sensitivities_are_distances_of_the_statistics():
     assert STATISTICS["eigenvalue"].sensitivity(1.3, 0.7, 3) == pytest.approx(np.linalg.norm(hessian, 2))
     upper = len(np.triu_indices(4)[0])
     assert [one.entries(5, 4, 19.0) for one in STATISTICS.values()] == [5, upper, 1, 32]
-    assert STATISTICS["histogram"].sensitivity(1.3, 0.7, 3) == 1.0
+    assert STATISTICS["recalibration"].sensitivity(1.3, 0.7, 3) == 1.0

@@ -93,7 +93,7 @@ def test_a_saved_file_has_exactly_these_fields(kind, tmp_path):
     assert set(fields["statistics"]) == {"gradient", "hessian", "eigenvalue"}
     assert {name for name, value in fields["statistics"].items() if value is not None} == RELEASED[kind]
     assert len(fields["coefficients"]) == 3
-    assert set(fields["precision"]) == set(PublishedPrecision.model_fields) - {"histogram_grid"}
+    assert set(fields["precision"]) == set(PublishedPrecision.model_fields) - {"recalibration_grid"}
     assert text.startswith('{\n  "format": "expost-publication/2",\n')
     assert text.endswith('"\n}\n')
     assert Publication.load(tmp_path / "publication.json") == published(kind)

@@ -157,7 +157,7 @@ def hockey_stick(
     sigma_gradient: float | None = None,
     sigma_hessian: float | None = None,
     sigma_eigenvalue: float | None = None,
-    sigma_histogram: float | None = None,
+    sigma_recalibration: float | None = None,
     counts: ArrayLike | None = None,
     reduced: bool = False,
     weights: ArrayLike | None = None,
@@ -187,7 +187,7 @@ def hockey_stick(
         The additional record of the larger data set, or the rows of a person and the label of each.
     epsilon, l2
         Where to evaluate the divergence, and the regularisation :math:`\lambda`.
-    sigma, sigma_gradient, sigma_hessian, sigma_eigenvalue, sigma_histogram
+    sigma, sigma_gradient, sigma_hessian, sigma_eigenvalue, sigma_recalibration
         Scales :math:`\sigma, \sigma_2, \sigma_3, \sigma_4` of the objective's noise and of the statistics;
         ``None`` where one is not released.
     counts
@@ -227,7 +227,7 @@ def hockey_stick(
     hers = np.ravel(np.asarray(label, float))
     _check_records(loss, rows, labels, repeats, person, hers, shares)
     labels = np.append(labels, hers)
-    statistics = (sigma_gradient, sigma_hessian, sigma_eigenvalue, sigma_histogram)
+    statistics = (sigma_gradient, sigma_hessian, sigma_eigenvalue, sigma_recalibration)
     without = ReleaseLaw(
         loss,
         rows=np.vstack([rows, person]),

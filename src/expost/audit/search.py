@@ -62,7 +62,7 @@ def worst_pair(
     sigma_gradient: float | None = None,
     sigma_hessian: float | None = None,
     sigma_eigenvalue: float | None = None,
-    sigma_histogram: float | None = None,
+    sigma_recalibration: float | None = None,
     reduced: bool = False,
     unit: str = "row",
     dimension: int = 1,
@@ -81,7 +81,7 @@ def worst_pair(
         The loss of a record. An unbounded set of labels is represented by values up to ±1000.
     norm
         The largest Euclidean norm of a row, R.
-    epsilon, sigma, l2, sigma_gradient, sigma_hessian, sigma_eigenvalue, sigma_histogram, reduced
+    epsilon, sigma, l2, sigma_gradient, sigma_hessian, sigma_eigenvalue, sigma_recalibration, reduced
         As for :func:`hockey_stick`.
     unit
         What neighbours differ by. The random people of ``"person"`` have one to three rows.
@@ -108,7 +108,7 @@ def worst_pair(
         "sigma_gradient": sigma_gradient,
         "sigma_hessian": sigma_hessian,
         "sigma_eigenvalue": sigma_eigenvalue,
-        "sigma_histogram": sigma_histogram,
+        "sigma_recalibration": sigma_recalibration,
     }
 
     def audited(pair: Pair) -> tuple[Audit, Pair]:

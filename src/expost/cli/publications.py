@@ -8,7 +8,6 @@ from expost._common.files import atomic_write, atomic_write_bytes
 from expost._common.validation import check_choice
 from expost.cli.base import console, error_console, legible, output_console, print_json, say
 from expost.cli.private_files import check_public
-from expost.fitting.recalibration import CalibrationCurve
 from expost.inference import CoefficientTable
 from expost.page import render
 from expost.publication import Publication
@@ -44,8 +43,9 @@ def summary(publication: Path, confidence: float, figure: Path | None, force: bo
         with atomic_write_bytes(figure, overwrite=force) as file:
             drawn.savefig(file, format=kind, dpi=150)
     curve = read.calibration_curve
+    curved = {} if curve is None else {"calibration_curve": curve.fields()}
     if as_json:
-        print_json(_fields(table) | _curve_fields(curve) | {"figure": figure})
+        print_json(_fields(table) | curved | {"figure": figure})
     else:
         _show(table)
         if curve is not None:
@@ -64,14 +64,6 @@ def _show(table: CoefficientTable) -> None:
     console.print(replace(table, title="", notes=(), alarm=None))
     for note in table.notes:
         console.print(legible(note), highlight=False)
-
-
-def _curve_fields(curve: CalibrationCurve | None) -> dict[str, Any]:
-    """The calibration curve, where there is one."""
-    if curve is None:
-        return {}
-    names = ("ends", "counts", "shares", "errors", "recalibrated")
-    return {"calibration_curve": {name: getattr(curve, name).tolist() for name in names}}
 
 
 def _fields(table: CoefficientTable) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from rich.table import Table
 from typer.models import OptionInfo
 
 from expost.cli.base import app, given, legible, say
-from expost.privacy.histogram import cell_count
 from expost.privacy.plan import Plan
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ def _report(plan: Plan, columns: int) -> str:
     """What a plan's report is good for: one that costs a record more than it tells has other uses."""
     precise = plan.report == "leverage" and not _lowers_figures(plan)
     words = _PRECISE if precise else REPORTS[plan.report]
-    if plan.sigma_histogram is not None:
+    if plan.sigma_recalibration is not None:
         words = words.replace("nothing but the model. It costs nobody anything more.", "nothing more.")
     return f"{plan.report}: {words.format(rows=_ROWS * columns, columns=columns)}"
 
@@ -131,15 +130,23 @@ def explain(out: Console, plan: Plan, columns: int, corners: "Corners | None" = 
             "weights up to 1 would take. If few are so large, cut weights at a smaller public number first."
         )
         lines.add_row("[bold]The weights[/bold]", weights)
-    if plan.sigma_histogram is not None:
-        histogram = (
-            f"{cell_count(plan.sigma_histogram)} counts of records by score and outcome, each with noise of "
-            f"{plan.sigma_histogram:.3g}, for a tenth of the budget. They correct probabilities, and `expost "
-            "summary` shows the curve."
-        )
-        lines.add_row("[bold]The scores[/bold]", histogram)
+    if plan.sigma_recalibration is not None:
+        lines.add_row("[bold]The correction[/bold]", _correction(plan, plan.sigma_recalibration))
     lines.add_row("[bold]The report[/bold]", _report(plan, columns))
     out.print(lines, highlight=False)
+
+
+def _correction(plan: Plan, noise: float) -> str:
+    """What is published after the model to recalibrate it."""
+    what, share, corrected, shown = (
+        ("counts of records by score and outcome", "a tenth", "probabilities", "the curve")
+        if plan.loss.is_likelihood
+        else ("sums of predictions and of their errors", "3%", "predictions", "the correction")
+    )
+    return (
+        f"{plan.recalibration_entries} {what}, each with noise of {noise:.3g}, for {share} of the budget. "
+        f"They correct {corrected}, and `expost summary` shows {shown}."
+    )
 
 
 def _limits(corners: "Corners") -> str:

@@ -29,7 +29,7 @@ from expost.exceptions import (
 )
 from expost.fitting.prediction import linear_predictor, predicted_labels, scored
 from expost.fitting.private_fit import corners_for
-from expost.fitting.recalibration import CalibrationCurve
+from expost.fitting.recalibration import calibration_of
 from expost.ledger import Account
 from expost.losses import AnyLoss
 from expost.losses.corners import Corners
@@ -133,7 +133,7 @@ class PrivateGLM(PrivateEstimator):
             table = plan.loss.by_predictor(release.coefficients)
             intercepts = table[:, -1].copy() if plan.fit_intercept else np.zeros(len(table))
             self._set_coefficients(table[:, : self._width].copy(), intercepts)
-            self.calibration_curve_ = None if release.histogram is None else CalibrationCurve.of(release)
+            self.calibration_curve_ = calibration_of(release) if plan.recalibrate else None
             step("Verifying the publication")
             try:
                 self._publication: Publication | str = Publication.from_release(release, **declared)
@@ -391,8 +391,8 @@ class PrivateGLM(PrivateEstimator):
         return self._recalibrated(scores), labels, weights
 
     def _recalibrated(self, scores: Any) -> Any:
-        """Scores as the published histogram reads them, where there is one."""
-        return scores if self.calibration_curve_ is None else self.calibration_curve_.log_odds(scores)
+        """Scores as the numbers that were published after the model read them, where there are some."""
+        return scores if self.calibration_curve_ is None else self.calibration_curve_.corrected(scores)
 
     def _coefficients(self) -> FloatArray:
         """One column for each class, or a vector; with the intercept last."""

@@ -187,6 +187,7 @@ class LogisticRegression(LinearClassifier):
     recalibrate: bool = False
 
     _losses: ClassVar = (LogisticLoss, SoftmaxLoss)
+    _of_plan: ClassVar = (*PrivateGLM._of_plan, "recalibrate")
     _of_loss: ClassVar = ("cap",)
     _several: ClassVar = True
 

@@ -93,6 +93,10 @@ class LinearRegression(NumericRegression):
         the length of the row: no gradient is longer than those of the longest rows.
     outcome
         The public bounds ``(low, high)`` of ``y``: declare them. ``None`` takes ``y`` as it is and warns.
+    recalibrate
+        Whether to publish five noisy moments of predictions and residuals, for 3% of the budget, by which
+        predictions are shifted and stretched. It pays for outcomes that are skewed, such as counts of visits
+        or limits of credit (docs/calibration.md, "Recalibration").
     epsilon, delta, unit, rows_per_person, report, calibration, plan, norm, max_weight, domain
         As in :class:`expost.LogisticRegression`; docs/reference/models.md describes all arguments in full.
     l2, fit_intercept, l1, coef_bounds, random_state, verbose
@@ -102,6 +106,9 @@ class LinearRegression(NumericRegression):
     ----------
     coef_, intercept_
         As in scikit-learn, for an outcome on the scale of the fit: [-1, 1] where its bounds were declared.
+    calibration_curve_
+        With ``recalibrate``: the line by which predictions are corrected, a
+        :class:`~expost.fitting.recalibration.CalibrationLine`. Public.
     plan_, publication_, insecure_
         As in :class:`expost.LogisticRegression`.
 
@@ -120,9 +127,10 @@ class LinearRegression(NumericRegression):
 
     loss: RegressionLossName = "pseudo_huber"
     threshold: float | None = None
+    recalibrate: bool = False
 
     _losses: ClassVar = (PseudoHuber, SquaredLoss)
-    _of_plan: ClassVar = (*PrivateGLM._of_plan, "loss")
+    _of_plan: ClassVar = (*PrivateGLM._of_plan, "loss", "recalibrate")
     _of_loss: ClassVar = ("threshold",)
 
     def _make_loss(self, norm: float, max_weight: float) -> Loss:

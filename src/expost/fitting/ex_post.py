@@ -17,8 +17,8 @@ from expost.data.people import People
 from expost.data.rows import row_blocks
 from expost.engines.base import Kernel
 from expost.fitting import compiled
+from expost.fitting.contributions import Totals
 from expost.fitting.faces import Face
-from expost.fitting.histogram import Counts, cells_of
 from expost.fitting.private_fit import PrivateFit
 from expost.losses import RecordLoss, SoftmaxLoss
 from expost.losses.persons import PersonLoss
@@ -27,7 +27,7 @@ from expost.losses.records import log_determinants
 
 @dataclass(frozen=True, repr=False, eq=False)
 class LossTerms:
-    """The signed terms of each record's log-odds: three of the model, and one of a histogram.
+    """The signed terms of each record's log-odds: three of the model, and one of its recalibration.
 
     Privacy
     -------
@@ -45,14 +45,17 @@ class LossTerms:
     """
     people: Any = None
     """The ids of the people, in the order of the terms, where the terms are people's."""
-    histogram: FloatArray | None = None
-    """The log ratio of the histogram's laws (:class:`~expost.fitting.histogram.Counts`), if there is one."""
+    recalibration: FloatArray | None = None
+    """The log ratio of the laws of the numbers that recalibrate the model, where there are some.
+
+    :class:`~expost.fitting.contributions.Totals` has the formula.
+    """
 
     @property
     def signed(self) -> FloatArray:
         """Log density ratio, actual table over its neighbour."""
         model = self.determinant + self.quadratic + self.inner_product
-        return model if self.histogram is None else model + self.histogram
+        return model if self.recalibration is None else model + self.recalibration
 
     @property
     def loss(self) -> FloatArray:
@@ -71,8 +74,8 @@ class LossTerms:
         names = ("loss", "determinant", "quadratic", "inner_product")
         columns: dict[str, Any] = {} if self.people is None else {"person": list(self.people)}
         columns |= {name: on_host(getattr(self, name)) for name in names}
-        if self.histogram is not None:
-            columns["histogram"] = on_host(self.histogram)
+        if self.recalibration is not None:
+            columns["recalibration"] = on_host(self.recalibration)
         return FrameKind().in_library(library).frame(columns)
 
     @classmethod
@@ -82,7 +85,7 @@ class LossTerms:
         for one in parts:
             people = one.people  # there is one part where terms are people's
             runs.append((one.determinant, one.quadratic, one.inner_product))
-            counted += [] if one.histogram is None else [one.histogram]
+            counted += [] if one.recalibration is None else [one.recalibration]
         if not runs:
             return cls(*(np.empty(0) for _ in range(3)))
         concat = namespace_of(runs[0][0]).concat
@@ -111,8 +114,8 @@ def ex_post_terms(fit: PrivateFit, records: Encoded, loss: RecordLoss, *, member
     inequality, no failure probability. One
     linear predictor has one column :math:`F = \sqrt{f''}x`, so that :math:`t_1 = -\log(1 \mp f''\mu)` with
     :math:`\mu = x^\top H^{-1}x`: the Corollary for generalised linear models there. At corners it is the
-    logarithm of the densities on a face (:class:`~expost.fitting.faces.Face`). A histogram of scores adds
-    the logarithm of its own ratio (:class:`~expost.fitting.histogram.Counts`).
+    logarithm of the densities on a face (:class:`~expost.fitting.faces.Face`). Numbers that
+    recalibrate the model add the logarithm of their own ratio (:mod:`expost.fitting.contributions`).
 
     Assumes records inside the declared set (the design sees to it), add-or-remove neighbours and a minimiser
     that is exact to rounding. ``member=True`` for a record that was not in the table is the caller's mistake
@@ -154,22 +157,17 @@ def streamed_terms(
         found = iter([_of_people(records, records.people, work)])
     else:
         found = records.sweep(work, width=len(fit.coefficients))
-    return found if fit.counts is None else _with_histogram(found, fit, fit.counts, records, sides)
+    return found if fit.totals is None else _recalibrated(found, fit.totals, records, sides)
 
 
-def _with_histogram(
-    parts: Iterator[LossTerms], fit: PrivateFit, counts: Counts, records: Encoded, sides: Any
+def _recalibrated(
+    parts: Iterator[LossTerms], totals: Totals, records: Encoded, sides: Any
 ) -> Iterator[LossTerms]:
-    """The terms with that of the histogram; the cells of all rows are found first."""
-    cells = np.concatenate(list(cells_of(records, fit.coefficients, counts.noise)))
-    if records.people is not None:
-        found = counts.losses_of_people(cells, sides, records.people)
-    else:
-        found = counts.losses(cells, sides)
-    start = 0
+    """The terms with that of the recalibration, which is found first for all records."""
+    found, start = totals.losses(records, sides), 0
     for part in parts:
         stop = start + int(part.determinant.shape[0])
-        yield replace(part, histogram=Space.of(part.determinant).put(found[start:stop]))
+        yield replace(part, recalibration=Space.of(part.determinant).put(found[start:stop]))
         start = stop
 
 

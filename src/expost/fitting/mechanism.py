@@ -17,7 +17,7 @@ from expost.fitting.certified.certify import certify, rows_hessian
 from expost.fitting.certified.pairs import Dyadic, Pair
 from expost.fitting.certified.residual import exact_in
 from expost.fitting.certified.slopes import proved, third_order
-from expost.fitting.histogram import Counts, counted
+from expost.fitting.contributions import Totals
 from expost.fitting.noise import NoiseSource, Tilt
 from expost.fitting.objective import Objective
 from expost.fitting.private_fit import PrivateFit, check_inputs, check_room, needs_hessian
@@ -63,8 +63,8 @@ def perturb(
     With ``plan.reduced`` the matrix is :math:`\lambda I + \sum_i\omega_iP_ix_ix_i^\top`, :math:`P` the
     smallest mass of each record (:meth:`expost.losses.SoftmaxLoss.smallest_mass`).
 
-    A histogram counts the rows in cells of their scores at the printed coefficients and of their labels, each
-    count with noise :math:`N(0, \sigma_h^2)`.
+    What recalibrates the model are sums of what each row adds at the printed coefficients
+    (:class:`~expost.fitting.contributions.Contributions`), each with noise :math:`N(0, \sigma_h^2)`.
 
     With ``corners`` :math:`\rho(\theta)` is added to the objective, and what is printed is put onto a kink
     within :attr:`~expost.privacy.precision.Precision.window` of it (docs/mathematics.md, section 19).
@@ -106,12 +106,12 @@ def perturb(
     # All noise is drawn before any of it is used, in one order.
     draws = draw(plan, dimension, noise)
     coefficients = _printed(plan.precision, point, noise, corners)
-    counts = None if plan.sigma_histogram is None else counted(plan, records, coefficients)
+    totals = None if plan.sigma_recalibration is None else Totals.of(plan, records, coefficients)
     measured = measure(
         plan,
         gradient=point.gradient,
         rows_hessian=point.rows_hessian,
-        counts=None if counts is None else Dyadic(counts.tolist(), 0),
+        added=None if totals is None else totals.exact,
     )
     statistics = published(plan, measured, draws)
     for numbers in (coefficients, *statistics.values()):
@@ -119,7 +119,7 @@ def perturb(
             numbers.flags.writeable = False
     release = Release(plan, coefficients, corners, insecure=noise.insecure, **statistics)
     private = _keep(plan, objective, solution, point, coefficients)
-    return release, private if counts is None else replace(private, counts=Counts.beside(counts, release))
+    return release, private if totals is None else replace(private, totals=totals.beside(release))
 
 
 def _printed(

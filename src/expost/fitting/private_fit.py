@@ -17,8 +17,8 @@ from expost._common.validation import parameter_error
 from expost.data.design import Design
 from expost.data.encoding import Encoded
 from expost.exceptions import DomainError, ParameterError, PrivateStateError
+from expost.fitting.contributions import Totals
 from expost.fitting.faces import Face
-from expost.fitting.histogram import Counts, counted
 from expost.fitting.objective import Objective
 from expost.fitting.release import Release
 from expost.fitting.wide import GramRoot, is_wide, not_definite_error
@@ -170,8 +170,8 @@ class PrivateFit:
     """The part of that norm that rounding alone may account for."""
     objective: Objective | None = None
     corners: Corners | None = None
-    counts: Counts | None = None
-    """Of the histogram, where one was published."""
+    totals: Totals | None = None
+    """What all rows add to the numbers that recalibrate the model, where there are some."""
 
     @property
     def sigma(self) -> float:
@@ -252,10 +252,10 @@ def recover(release: Release, records: Encoded) -> PrivateFit:
     here = objective.evaluate(release.coefficients, hessian=None if wide else np.float64)
     # The norm that the solver reached is no longer known; it was below what rounding and its tolerance allow.
     kept = objective if wide else None
-    found, counts = (release.coefficients, here.gradient, here.hessian), None
-    if release.histogram is not None:
-        counts = Counts.beside(counted(plan, records, release.coefficients), release)
-    return PrivateFit(*found, plan, 0.0, here.floor, kept, release.corners, counts)
+    found, totals = (release.coefficients, here.gradient, here.hessian), None
+    if release.recalibration is not None:
+        totals = Totals.of(plan, records, release.coefficients).beside(release)
+    return PrivateFit(*found, plan, 0.0, here.floor, kept, release.corners, totals)
 
 
 def plausible(fit: PrivateFit, *, level: float = FALSE_ALARMS) -> bool:

@@ -1,4 +1,4 @@
-"""How scores of two classes are read by the noisy histogram that was published with them."""
+"""How scores and predictions are read by the noisy numbers that were published after them."""
 
 import math
 from dataclasses import dataclass
@@ -14,8 +14,9 @@ from expost._common.summary import Summarized, Summary
 from expost._common.typing import FloatArray
 from expost._common.validation import LibraryName
 from expost.data.frame_tables import FrameKind
+from expost.fitting.contributions import Contributions
 from expost.fitting.release import Release
-from expost.privacy.histogram import cell_ends
+from expost.privacy.recalibration import MOMENT_WEIGHTS, cell_ends
 
 # How far outside of its end the middle of an open cell is taken to be, besides half its neighbour's width.
 _OUTSIDE = 0.3
@@ -31,6 +32,8 @@ _LEAST = 0.001
 _UNLIKELY = 1e-12
 # Scores that are read at once, and beyond what size a logarithm of odds says no more.
 _AT_ONCE, _SURE = 4096, 700.0
+# What is believed of the shift and the slope of residuals before moments are read, and their variance.
+_LINE_SHIFT, _LINE_SLOPE, _RESIDUAL = 0.015, 0.1, 0.06
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +56,6 @@ class CalibrationCurve(Summarized):
     """The noisy counts, those of the first class by rising scores before those of the second."""
     noise: float
     """The standard deviation of each count's noise."""
-
-    @classmethod
-    def of(cls, release: Release) -> "CalibrationCurve | None":
-        """That of a release, where it has a histogram."""
-        noise = release.plan.sigma_histogram
-        return None if release.histogram is None or noise is None else cls(release.histogram, noise)
 
     @property
     def ends(self) -> FloatArray:
@@ -97,12 +94,12 @@ class CalibrationCurve(Summarized):
     @property
     def recalibrated(self) -> FloatArray:
         """The probability of the second class that the model gives in the middle of each cell."""
-        return np.asarray(expit(self.log_odds(self.middles)))
+        return np.asarray(expit(self.corrected(self.middles)))
 
-    def log_odds(self, scores: Any) -> Any:
+    def corrected(self, scores: Any) -> Any:
         """The logarithm of the odds of the second class at each score, where the scores lie."""
         if is_foreign(scores):
-            return Space.of(scores).put(self.log_odds(on_host(scores)))
+            return Space.of(scores).put(self.corrected(on_host(scores)))
         scale, shift, weights = self._believed
         found = np.empty(len(scores))
         for start in range(0, len(scores), _AT_ONCE):
@@ -150,6 +147,11 @@ class CalibrationCurve(Summarized):
         kept = weights > _UNLIKELY * float(np.max(weights))
         return scale[kept], shift[kept], weights[kept]
 
+    def fields(self) -> dict[str, Any]:
+        """What it says, as JSON's types."""
+        names = ("ends", "counts", "shares", "errors", "recalibrated")
+        return {name: getattr(self, name).tolist() for name in names}
+
     def to_frame(self, library: LibraryName | None = None) -> Any:
         """The curve as a data frame, a row for each cell."""
         low, high = np.append(-math.inf, self.ends), np.append(self.ends, math.inf)
@@ -185,3 +187,87 @@ def _finer(grid: FloatArray, weights: FloatArray) -> FloatArray:
         return grid
     reach = max(_STEPS * step, _DEVIATIONS * deviation)
     return np.linspace(mean - reach, mean + reach, len(grid))
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationLine(Summarized):
+    r"""How residuals of a number go with predictions, with noise, and the predictions that follow.
+
+    A prediction :math:`p` becomes :math:`p + a + g(p - b)`, with the intercept :math:`b` and the posterior
+    mean of :math:`(a, g)`. The published moments say :math:`\sum(r, qr) = M(a, gs) + e` of residuals
+    :math:`r` and :math:`q = (p - b)/s`, with :math:`M = \sum(1, q)^\top(1, q)` and noise :math:`e` of
+    covariance :math:`(\sigma_h/w)^2I + 0.06M`, in which :math:`M` is made positive. The prior is
+    :math:`a \sim N(0, 0.015^2)`, :math:`g \sim N(0, 0.1^2)`, for an outcome between -1 and 1.
+
+    Privacy
+    -------
+    Public: a function of what was published.
+    """
+
+    moments: FloatArray
+    """The noisy sums of :math:`1, q, q^2, r, qr`, each over its own weight."""
+    noise: float
+    """The standard deviation of the noise before weights are taken out."""
+    intercept: float
+    reach: float
+    """How far a prediction can be from the intercept, :math:`s`."""
+
+    @cached_property
+    def _posterior(self) -> tuple[FloatArray, FloatArray]:
+        """The mean and the covariance of the shift and of the slope times the reach."""
+        count, first, second, *residuals = self.moments.tolist()
+        values, vectors = np.linalg.eigh(np.array([[count, first], [first, second]]))
+        matrix = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        prior = np.diag([_LINE_SHIFT**2, (_LINE_SLOPE * self.reach) ** 2])
+        error = (self.noise / MOMENT_WEIGHTS[-1]) ** 2 * np.eye(2) + _RESIDUAL * matrix
+        gain = np.linalg.solve(matrix @ prior @ matrix + error, matrix @ prior).T
+        return gain @ residuals, prior - gain @ matrix @ prior
+
+    @property
+    def shift(self) -> float:
+        """By what all predictions are raised, :math:`a`, for an outcome between -1 and 1."""
+        return float(self._posterior[0][0])
+
+    @property
+    def slope(self) -> float:
+        """By what share of it a prediction goes further from the intercept, :math:`g`."""
+        return float(self._posterior[0][1]) / (self.reach or 1.0)
+
+    @property
+    def errors(self) -> FloatArray:
+        """The standard errors of the shift and of the slope, by the noise and by sampling."""
+        deviations = np.sqrt(np.maximum(np.diag(self._posterior[1]), 0.0))
+        return np.asarray(deviations / [1.0, self.reach or 1.0])
+
+    def corrected(self, scores: Any) -> Any:
+        """Predictions with the shift and the slope, where they lie."""
+        return scores + (self.shift + self.slope * (scores - self.intercept))
+
+    def fields(self) -> dict[str, Any]:
+        """What it says, as JSON's types."""
+        return {"shift": self.shift, "slope": self.slope, "errors": self.errors.tolist()}
+
+    def _summary(self) -> Summary:
+        names = ("added to every prediction", "and for each unit from the intercept")
+        found = zip(names, (self.shift, self.slope), self.errors.tolist(), strict=True)
+        rows = [(name, f"{value:+.4f}", f"± {2.0 * error:.4f}") for name, value, error in found]
+        note = (
+            "For an outcome between -1 and 1, the middle of its bounds at 0. Sums of residuals with noise of "
+            f"standard deviation {self.noise:.3g} say so; they are of the records that were fitted."
+        )
+        return Summary("Correction of predictions (public)", rows, ("", "by", "about"), [note], figures=True)
+
+
+Calibration = CalibrationCurve | CalibrationLine
+
+
+def calibration_of(release: Release) -> Calibration | None:
+    """How the scores of a release are read, where numbers that recalibrate it were published."""
+    numbers = release.recalibration
+    if numbers is None:
+        return None
+    contributions = Contributions(release.coefficients, release.plan)
+    if contributions.counts:
+        return CalibrationCurve(numbers, contributions.noise)
+    moments = numbers / MOMENT_WEIGHTS
+    return CalibrationLine(moments, contributions.noise, contributions.intercept, contributions.reach)

@@ -32,8 +32,8 @@ class Release:
     """The noisy Hessian there."""
     eigenvalue: float | None = None
     """The noisy smallest eigenvalue of the Hessian there."""
-    histogram: FloatArray | None = None
-    """The noisy counts of scores and labels, the first class by rising scores and then the second."""
+    recalibration: FloatArray | None = None
+    """The noisy sums that recalibrate the model: a histogram or moments, by the loss."""
     insecure: bool = False
     """Whether the noise came from a seed: then the guarantee is void."""
 

@@ -88,19 +88,18 @@ def allowed_hessian_error(plan: Plan) -> float:
     return 0.5 * min(errors, default=math.inf)
 
 
-def measure(
-    plan: Plan, *, gradient: Dyadic, rows_hessian: Pair | None, counts: Dyadic | None = None
-) -> Steps:
+def measure(plan: Plan, *, gradient: Dyadic, rows_hessian: Pair | None, added: Dyadic | None = None) -> Steps:
     """The statistics that the plan releases, at the exact minimiser and without noise; private.
 
     ``gradient`` is that of the objective without its noise, ``rows_hessian`` that of the rows alone, or the
-    reduced one, as the sum of two matrices. ``counts`` are those of the histogram, at what is printed.
+    reduced one, as the sum of two matrices. ``added`` is what all rows add to the numbers that
+    recalibrate the model, at what is printed.
     """
     found: Steps = {}
     for statistic, scale in plan.scales.released:
         grid = statistic_grid(scale)
         penalty = round(Fraction(plan.l2) / Fraction(grid))
-        exact = {"gradient": gradient, "histogram": counts}.get(statistic.name)
+        exact = {"gradient": gradient, "recalibration": added}.get(statistic.name)
         if exact is not None:
             found[statistic.name] = exact.on_grid(grid).counts
             continue
@@ -123,7 +122,9 @@ def draw(plan: Plan, dimension: int, noise: NoiseSource) -> Steps:
     draws: Steps = {}
     for statistic, scale in plan.scales.released:
         unit = scale / statistic_grid(scale)  # exact: the grid is a power of two
-        scales = [unit] * statistic.entries(dimension, plan.hessian_order(dimension), scale)
+        scales = [unit] * statistic.entries(
+            dimension, plan.hessian_order(dimension), plan.recalibration_entries
+        )
         if statistic.name == "hessian":
             # The GOE has twice the variance on its diagonal; the scale there is rounded up.
             diagonal = root_of(2 * Fraction(unit) ** 2)

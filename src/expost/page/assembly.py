@@ -15,10 +15,11 @@ from expost.exceptions import PublicationError
 from expost.losses.registry import PUBLISHED
 from expost.page.introduction import Introduction, Language, PublishedFile, page_language
 from expost.page.numbers import in_base64, payload
+from expost.privacy.recalibration import recalibration_of
 
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', re.MULTILINE)
-# Sentences of scripts that nobody reads where no histogram was published.
-_OF_HISTOGRAM = ("noise_histogram", "row_cell", "beside_histogram")
+# Sentences of scripts that nobody reads unless a model was recalibrated so.
+_OF_RECALIBRATION = {"histogram": ("row_cell", "beside_histogram"), "moments": ("beside_moments",)}
 STYLES = ("base", "answer", "form", "experts", "print")
 
 
@@ -37,7 +38,7 @@ def render(publications: Sequence[PublishedFile], *, language: str | None = None
     _check(publications)
     language = page_language(publications, language)
     spoken = Language.of(language, several=len(publications) > 1)
-    recalibrated = any(publication.release.histogram is not None for publication in publications)
+    recalibrated = _recalibrated(publications)
     environment = Environment(
         loader=PackageLoader("expost.page"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
@@ -66,11 +67,20 @@ def render(publications: Sequence[PublishedFile], *, language: str | None = None
     )
 
 
-def _texts(spoken: Language, recalibrated: bool) -> dict[str, dict[str, str]]:
-    """The sentences of scripts; those of a histogram where there is one."""
+def _recalibrated(publications: Sequence[PublishedFile]) -> list[str]:
+    """By which kinds of numbers some of the models are recalibrated."""
+    plans = [publication.release.plan for publication in publications]
+    kinds = [recalibration_of(plan.loss) for plan in plans if plan.recalibrate]
+    return sorted({kind.name for kind in kinds if kind is not None})
+
+
+def _texts(spoken: Language, recalibrated: Sequence[str]) -> dict[str, dict[str, str]]:
+    """The sentences of scripts; those of a recalibration where there is one."""
     texts = spoken.of_scripts
+    unread = {name for kind, names in _OF_RECALIBRATION.items() if kind not in recalibrated for name in names}
     if not recalibrated:
-        texts["experts"] = {name: one for name, one in texts["experts"].items() if name not in _OF_HISTOGRAM}
+        unread.add("noise_recalibration")
+    texts["experts"] = {name: one for name, one in texts["experts"].items() if name not in unread}
     return texts
 
 

@@ -17,6 +17,7 @@ from expost.data.labels import NumericLabel
 from expost.data.texts import FieldTexts
 from expost.data.values import class_text
 from expost.exceptions import PublicationError
+from expost.fitting.contributions import Contributions
 from expost.fitting.release import Release
 from expost.losses import describe
 from expost.losses.persons import CANCELLED, STRETCH
@@ -30,8 +31,8 @@ from expost.page.people import (
     person_quantiles,
 )
 from expost.page.promises import promises
-from expost.privacy.histogram import cell_ends
 from expost.privacy.plan import Plan
+from expost.privacy.recalibration import MOMENT_WEIGHTS, cell_ends
 from expost.reports.base import CONFIDENCE, Scope
 from expost.reports.evaluate import SLACK, TightReader
 from expost.reports.forgotten import Forgotten
@@ -258,7 +259,7 @@ def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
         "columns": [*column_names(publication), *["intercept"] * plan.fit_intercept],
         "coefficients": release.coefficients.reshape(loss.outputs, -1).tolist(),
         "gradient": None if gradient is None else gradient.reshape(loss.outputs, -1).tolist(),
-        **_histogram(release),
+        **_recalibration(release),
         "plan": {
             "epsilon": plan.epsilon if plan.profile is not None else None,
             "delta": plan.delta,
@@ -288,11 +289,19 @@ def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
     }
 
 
-def _histogram(release: Release) -> dict[str, Any]:
-    """Where cells end, and the noisy counts of both classes; nothing where there are none."""
-    if release.histogram is None or release.plan.sigma_histogram is None:
+def _recalibration(release: Release) -> dict[str, Any]:
+    """What rows add to the numbers that recalibrate the model is found from; nothing where there are none.
+
+    Of a histogram where cells end, and the noisy counts of both classes; of moments their weights, and how
+    far predictions can be from the intercept.
+    """
+    if release.recalibration is None:
         return {}
-    return {"cells": [cell_ends(release.plan.sigma_histogram), *release.histogram.reshape(2, -1).tolist()]}
+    contributions = Contributions(release.coefficients, release.plan)
+    if contributions.counts:
+        ends = cell_ends(contributions.noise)
+        return {"cells": [ends, *release.recalibration.reshape(2, -1).tolist()]}
+    return {"moments": {"weights": MOMENT_WEIGHTS, "reach": contributions.reach}}
 
 
 def _corners(publication: PublishedFile) -> dict[str, Any] | None:

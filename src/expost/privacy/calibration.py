@@ -16,12 +16,13 @@ from expost._common.validation import (
     parameter_error,
 )
 from expost.exceptions import CalibrationError, ParameterError
-from expost.losses import AnyLoss, ConvexLoss, LogisticLoss, as_loss, check_convex_loss
+from expost.losses import AnyLoss, ConvexLoss, as_loss, check_convex_loss
 from expost.losses.registry import has_certified_slopes
 from expost.losses.robust import LipschitzPoisson, LocationScale, SmoothedNorm
 from expost.privacy.excess import UNITS
 from expost.privacy.plan import ConvexPlan, Plan, covers_rows, row_radius
 from expost.privacy.precision import REAL, ROWS_AT_MOST, Precision, Rounding
+from expost.privacy.recalibration import recalibration_of
 from expost.privacy.recipes import Target, check_delta, kifer, tight
 from expost.privacy.scales import REPORT_KINDS, NoiseScales
 
@@ -51,7 +52,7 @@ def calibrate(
     sigma_gradient: float | None = None,
     sigma_hessian: float | None = None,
     sigma_eigenvalue: float | None = None,
-    sigma_histogram: float | None = None,
+    sigma_recalibration: float | None = None,
     rows_at_most: int = ROWS_AT_MOST,
     max_weight: float = 1.0,
     reduced: bool = False,
@@ -91,7 +92,7 @@ def calibrate(
         ``epsilon``.
     fit_intercept
         Whether a constant 1 is appended to every row.
-    sigma, sigma_gradient, sigma_hessian, sigma_eigenvalue, sigma_histogram
+    sigma, sigma_gradient, sigma_hessian, sigma_eigenvalue, sigma_recalibration
         Explicit scales. They need ``l2``, and ``epsilon`` is then what they guarantee at ``delta``.
     rows_at_most
         Up to how many rows exact losses and intervals keep their stated accuracy, or people where they are
@@ -109,8 +110,9 @@ def calibrate(
         they are. Their weights then sum to at most 1, so that each row counts for less. It costs 0.1% more
         noise at ``epsilon=1`` and the default ``l2`` (docs/mathematics.md, section 15).
     recalibrate
-        Whether a noisy histogram of scores and labels is published too, for a tenth of the budget, by which
-        probabilities of two classes are read (docs/calibration.md, "Recalibration"). For the logistic loss.
+        Whether noisy sums are published too, by which predictions are corrected (docs/calibration.md,
+        "Recalibration"): a histogram of scores and labels for a tenth of the budget with the logistic loss of
+        two classes, five moments of predictions and residuals for 3% of it with the pseudo-Huber loss.
 
     Privacy
     -------
@@ -163,7 +165,7 @@ def calibrate(
         target = replace(target, rounding=rounding)
     if reduced:
         _check_reduced(target)
-    given = (sigma, sigma_gradient, sigma_hessian, sigma_eigenvalue, sigma_histogram)
+    given = (sigma, sigma_gradient, sigma_hessian, sigma_eigenvalue, sigma_recalibration)
     if any(scale is not None for scale in given):
         if split is not None:
             raise parameter_error("split", "None where the scales are given", split)
@@ -200,16 +202,19 @@ def _check_weight(loss: AnyLoss, max_weight: float) -> float:
 
 
 def _check_recalibration(target: Target, split: Any, calibration: str) -> None:
-    """Refuse a histogram of scores where no certificate covers it, or where scores have no two classes."""
+    """Refuse to recalibrate where no certificate covers it, or nothing is known to correct predictions."""
     problem = None
     if not target.recalibrate:
         return
-    if not isinstance(target.loss, LogisticLoss) or target.loss.soft:
-        problem = "for another loss than the logistic one of two classes: no joint certificate is known"
+    if recalibration_of(target.loss) is None:
+        problem = (
+            "for another loss than the logistic one of two classes and the pseudo-Huber one of a number: no "
+            "joint certificate is known"
+        )
     elif target.unit != "row":
-        problem = "with unit='person', whose rows may be in many cells"
+        problem = "with unit='person': what many rows of one person add has no certificate"
     elif split is not None or calibration != "tight":
-        problem = "with `split` and with calibration='kifer2012': the histogram has a share of its own"
+        problem = "with `split` and with calibration='kifer2012': recalibration has a share of its own"
     if problem is not None:
         raise ParameterError(f"`recalibrate` must be False {problem}. Leave it out.")
 
@@ -259,14 +264,14 @@ def _searched(target: Target, l2: float | None, split: Any, calibration: str) ->
 def _explicit(target: Target, l2: float | None, *given: float | None) -> tuple[float, float, NoiseScales]:
     """Take the scales as they are and state what they guarantee."""
     needed = {"sigma", *(f"sigma_{name}" for name in target.kind.releases)}
-    needed |= {"sigma_histogram"} if target.recalibrate else set()
+    needed |= {"sigma_recalibration"} if target.recalibrate else set()
     scales = {}
     for name, scale in zip((field.name for field in fields(NoiseScales)), given, strict=False):
         if name in needed:
             way_out = "Explicit scales come all together." if scale is None else ""
             scales[name] = check_positive(name, scale, way_out=way_out)
         elif scale is not None:
-            other = "recalibrate=False" if name == "sigma_histogram" else f"report={target.report!r}"
+            other = "recalibrate=False" if name == "sigma_recalibration" else f"report={target.report!r}"
             raise parameter_error(name, f"None with {other}", scale)
     l2 = check_positive("l2", l2, way_out="An explicit `sigma` needs an explicit `l2`.")
     noise = NoiseScales(**scales)

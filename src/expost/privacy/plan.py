@@ -12,6 +12,7 @@ from expost.losses import AnyLoss, ConvexLoss, DerivativeCurve, SoftmaxCurve, de
 from expost.privacy import gaussian
 from expost.privacy.accounting import Accounting
 from expost.privacy.precision import REAL, Precision, Rounding
+from expost.privacy.recalibration import recalibration_of
 from expost.privacy.scales import NoiseScales
 from expost.privacy.sharpest import SharpestProfile
 from expost.privacy.softmax_profile import SoftmaxAccounting
@@ -112,9 +113,14 @@ class Plan(Summarized):
         return self.scales.sigma_eigenvalue
 
     @property
-    def sigma_histogram(self) -> float | None:
-        """The noise of each count in the histogram of scores, or None."""
-        return self.scales.sigma_histogram
+    def sigma_recalibration(self) -> float | None:
+        """The noise of each number that recalibrates the model, or None."""
+        return self.scales.sigma_recalibration
+
+    @property
+    def recalibrate(self) -> bool:
+        """Whether numbers that recalibrate the model are published after it."""
+        return self.sigma_recalibration is not None
 
     @property
     def output_noise(self) -> float | None:
@@ -167,9 +173,16 @@ class Plan(Summarized):
         """How many rows the released Hessian has, where there are ``dimension`` coefficients."""
         return dimension // self.curve.outputs if self.reduced else dimension
 
+    @property
+    def recalibration_entries(self) -> int:
+        """How many numbers recalibrate the model."""
+        noise = self.sigma_recalibration
+        kind = None if noise is None else recalibration_of(self.loss)
+        return 0 if noise is None or kind is None else kind.entries(noise)
+
     def entries(self, dimension: int) -> int:
         """How many numbers are published with ``dimension`` coefficients."""
-        return self.scales.entries(dimension, self.hessian_order(dimension))
+        return self.scales.entries(dimension, self.hessian_order(dimension), self.recalibration_entries)
 
     def delta_at(self, epsilon: float) -> float:
         """A certified upper bound on δ(ε) of the whole publication; 1 where no guarantee exists. Public."""

@@ -52,8 +52,8 @@ class Rounding:
         return cls(solver, _OF_NOISE, _OF_HESSIAN * curvature * rows_at_most, steps)
 
     def error(self, name: str, scale: float) -> float:
-        """The largest error of a statistic, in units of its noise scale; counts have none."""
-        if name == "histogram":
+        """The largest error of a statistic, in units of its noise scale; what rows add has none."""
+        if name == "recalibration":
             return 0.0
         return self.statistics if name == "gradient" else max(self.statistics, self.hessian / scale)
 

@@ -15,9 +15,9 @@ from expost.losses import AnyLoss, ConvexLoss
 from expost.privacy import gaussian, renyi
 from expost.privacy.accounting import Accounting
 from expost.privacy.certified_profile import CertifiedProfile
-from expost.privacy.histogram import SHARE
 from expost.privacy.plan import accounting_of
 from expost.privacy.precision import REAL, Rounding
+from expost.privacy.recalibration import recalibration_of
 from expost.privacy.scales import REPORT_KINDS, STATISTICS, NoiseScales, ReportKind
 
 # With more, to publish one record in a thousand as it is would be within the promise.
@@ -63,6 +63,12 @@ class Target:
         """The row of the table of report kinds."""
         return REPORT_KINDS[self.report]
 
+    @property
+    def share(self) -> float:
+        """What recalibration takes of the precision that the budget buys."""
+        kind = recalibration_of(self.loss) if self.recalibrate else None
+        return 0.0 if kind is None else kind.share
+
     @cached_property
     def accounting(self) -> Accounting:
         """How the largest weight times the loss is accounted for."""
@@ -76,11 +82,12 @@ class Target:
     def published(self, joint: float, **others: float | None) -> NoiseScales:
         r"""The scales where the model, together with a gradient, has this noise.
 
-        A histogram has the rest of the precision that the budget buys, a share :math:`\alpha`:
+        What recalibrates it has the rest of the precision that the budget buys, a share :math:`\alpha`:
         :math:`\sigma_h = \sqrt{(1 - \alpha)/\alpha}\,\sigma/\xi`.
         """
         if self.recalibrate:
-            others["sigma_histogram"] = joint / self.accounting.slope * math.sqrt((1.0 - SHARE) / SHARE)
+            ratio = math.sqrt((1.0 - self.share) / self.share)
+            others["sigma_recalibration"] = joint / self.accounting.slope * ratio
         return NoiseScales(**{"sigma": joint} | others)  # type: ignore[arg-type]
 
     def smallest(self, profile: Callable[[float], CertifiedProfile], start: float) -> float:
@@ -161,8 +168,7 @@ def tight(target: Target, l2: float | None, split: Any) -> tuple[float, NoiseSca
     if flat is None:
         start = gaussian.sigma(target.epsilon, target.delta, sensitivity=target.accounting.slope)
         flat = rows.smallest(lambda sigma: rows.profile(math.inf, NoiseScales(sigma)), start)
-    if target.recalibrate:  # what a histogram takes of the precision
-        flat /= math.sqrt(1.0 - SHARE)
+    flat /= math.sqrt(1.0 - target.share)
     chosen = default_l2(target, flat) if l2 is None else l2
     if not target.kind.releases:
         alone = target.smallest(lambda sigma: target.profile(chosen, target.published(sigma)), flat)

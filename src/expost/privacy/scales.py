@@ -11,8 +11,8 @@ from typing import Any
 
 from expost._common.namespaces import namespace_of
 from expost._common.validation import check_positive
-from expost.privacy.histogram import LARGEST_NOISE, cell_count
 from expost.privacy.precision import REAL, Rounding
+from expost.privacy.recalibration import LARGEST_NOISE
 
 
 @dataclass(frozen=True)
@@ -23,37 +23,37 @@ class Statistic:
     title: str
     # From the norm of a record's gradient, its Hessian's largest eigenvalue and rank to how far it moves.
     sensitivity: Callable[[Any, Any, int], Any]
-    # From the number of coefficients, the order of the released Hessian and the noise scale to how many
-    # numbers are published.
-    entries: Callable[[int, int, float], int]
+    # From the number of coefficients, the order of the released Hessian and how many numbers recalibrate
+    # the model to how many numbers are published.
+    entries: Callable[[int, int, int], int]
 
 
 STATISTICS = {
     statistic.name: statistic
     for statistic in (
         Statistic(
-            "gradient", "gradient", lambda slope, curvature, rank: slope, lambda count, order, scale: count
+            "gradient", "gradient", lambda slope, curvature, rank: slope, lambda count, order, after: count
         ),
         # The GOE has variance 2 on the diagonal: half of the squared Frobenius norm counts.
         Statistic(
             "hessian",
             "Hessian",
             lambda slope, curvature, rank: curvature * math.sqrt(rank / 2.0),
-            lambda count, order, scale: order * (order + 1) // 2,
+            lambda count, order, after: order * (order + 1) // 2,
         ),
         # Weyl: the smallest eigenvalue moves by at most the spectral norm of the change.
         Statistic(
             "eigenvalue",
             "smallest eigenvalue",
             lambda slope, curvature, rank: curvature,
-            lambda count, order, scale: 1,
+            lambda count, order, after: 1,
         ),
-        # A row is in one cell at the printed coefficients, and counts once there, whatever its weight.
+        # At the printed coefficients a row adds a vector of length at most 1, whatever its weight.
         Statistic(
-            "histogram",
-            "histogram of scores",
+            "recalibration",
+            "recalibration",
             lambda slope, curvature, rank: 1.0,
-            lambda count, order, scale: cell_count(scale),
+            lambda count, order, after: after,
         ),
     )
 }
@@ -95,20 +95,20 @@ REPORT_KINDS = {
 
 @dataclass(frozen=True)
 class NoiseScales:
-    """The noise σ of the objective, σ₂, σ₃, σ₄ of each statistic of it, and that of a histogram of scores."""
+    """The noise σ of the objective, σ₂, σ₃, σ₄ of each statistic of it, and that of a recalibration."""
 
     sigma: float
     sigma_gradient: float | None = None
     sigma_hessian: float | None = None
     sigma_eigenvalue: float | None = None
-    sigma_histogram: float | None = None
+    sigma_recalibration: float | None = None
 
     def __post_init__(self) -> None:
         check_positive("sigma", self.sigma)
         for statistic, scale in self.released:
             check_positive(f"sigma_{statistic.name}", scale)
-        if self.sigma_histogram is not None:
-            check_positive("sigma_histogram", self.sigma_histogram, below=LARGEST_NOISE)
+        if self.sigma_recalibration is not None:
+            check_positive("sigma_recalibration", self.sigma_recalibration, below=LARGEST_NOISE)
 
     def of(self, statistic: str) -> float | None:
         """The scale of a statistic by its name; None where it is not released."""
@@ -128,38 +128,46 @@ class NoiseScales:
         """Whether anything but the coefficients is published."""
         return any(self.released)
 
-    def entries(self, dimension: int, order: int) -> int:
-        """How many numbers go with ``dimension`` coefficients, for a Hessian of ``order`` rows."""
-        return sum(statistic.entries(dimension, order, scale) for statistic, scale in self.released)
+    def entries(self, dimension: int, order: int, after: int) -> int:
+        """How many numbers go with ``dimension`` coefficients, for a Hessian of ``order`` rows.
+
+        Those that recalibrate the model, if any, are ``after`` numbers.
+        """
+        return sum(statistic.entries(dimension, order, after) for statistic, _ in self.released)
 
     @property
     def stated(self) -> dict[str, float | None]:
-        """The scales by name; the histogram's is left out where there is none, as in files from before."""
+        """The scales by name; a recalibration's is left out where there is none, as in files from before."""
         found = asdict(self)
-        if self.sigma_histogram is None:
-            del found["sigma_histogram"]
+        if self.sigma_recalibration is None:
+            del found["sigma_recalibration"]
         return found
 
     def for_rows(self, count: int) -> "NoiseScales":
-        """What so many rows that come or leave together move as one row would: each counts in a cell."""
-        if self.sigma_histogram is None or count == 1:
+        """What so many rows that come or leave together move as one row would: each adds its vector."""
+        if self.sigma_recalibration is None or count == 1:
             return self
-        return replace(self, sigma_histogram=self.sigma_histogram / count)
+        return replace(self, sigma_recalibration=self.sigma_recalibration / count)
 
     def over(self, weight: float) -> "NoiseScales":
-        """All noise divided by a weight: what an objective divided by it has. Cells count rows as before."""
+        """All noise divided by a weight: what an objective divided by it has. What rows add stays."""
         divided = {f"sigma_{one.name}": scale / weight for one, scale in self.released}
-        return NoiseScales(self.sigma / weight, **divided | {"sigma_histogram": self.sigma_histogram})
+        return NoiseScales(self.sigma / weight, **divided | {"sigma_recalibration": self.sigma_recalibration})
 
-    def shift(self, gradient: Any, curvature: Any, *, rank: int = 1, rounding: Rounding = REAL) -> Any:
+    def shift(
+        self, gradient: Any, curvature: Any, *, rank: int = 1, rounding: Rounding = REAL, added: Any = 1.0
+    ) -> Any:
         r"""How far a record moves what is published, given the exact minimiser, in units of the noise.
 
         :math:`\Delta` of docs/mathematics.md, section 10, "Statistics". ``gradient`` is
-        :math:`\|\nabla\ell\|`, ``curvature`` the largest eigenvalue of :math:`\nabla^2\ell`, of this rank.
+        :math:`\|\nabla\ell\|`, ``curvature`` the largest eigenvalue of :math:`\nabla^2\ell`, of this rank,
+        and ``added`` the length of what the record adds to the numbers that recalibrate the model.
         """
         xp = namespace_of(gradient)
         square = xp.full_like(gradient * curvature, rounding.solver**2)
         for statistic, scale in self.released:
             sensitivity = statistic.sensitivity(gradient, curvature, rank) / scale
+            if statistic.name == "recalibration":
+                sensitivity = added * sensitivity
             square = square + (sensitivity + 2.0 * rounding.error(statistic.name, scale)) ** 2
         return xp.sqrt(square)

@@ -15,8 +15,8 @@ from expost.losses import (
 from expost.losses.outcomes import LARGEST_COUNT
 from expost.losses.scalar import LARGEST_CORNER, longest_rows_bend_most
 from expost.privacy import gaussian
-from expost.privacy.histogram import SHARE
 from expost.privacy.plan import accounting_of
+from expost.privacy.recalibration import HISTOGRAM
 from expost.privacy.recipes import L2_PER_SIGMA
 from expost.privacy.scales import REPORT_KINDS
 
@@ -133,7 +133,7 @@ def capped_logistic(
     loss = LogisticLoss(cap=1.0 if cap == "likelihood" else cap)  # type: ignore[arg-type]  # which refuses it
     if loss.corner is None:
         return loss
-    share = SHARE if recalibrate else 0.0
+    share = HISTOGRAM.share if recalibrate else 0.0
     rate = L2_PER_SIGMA * epsilon * noise / math.sqrt(1.0 - share)
     if l2 is not None:
         rate = min(rate, epsilon * (check_positive("l2", l2) / length / length) / loss.cap)

@@ -13,13 +13,13 @@ from expost.data.labels import NumericLabel
 from expost.exceptions import ParameterError
 from expost.fitting.private_fit import check_corners
 from expost.fitting.release import unpack
-from expost.losses import LogisticLoss, describe
+from expost.losses import describe
 from expost.losses.corners import Corners
 from expost.losses.registry import PUBLISHED, has_certified_slopes
 from expost.privacy.calibration import LARGEST_WEIGHT, SMALLEST_WEIGHT
-from expost.privacy.histogram import cell_count
 from expost.privacy.plan import Plan, covers_rows
 from expost.privacy.precision import Precision, largest_output_noise
+from expost.privacy.recalibration import MOMENT_WEIGHTS, Recalibration, recalibration_of
 from expost.privacy.scales import REPORT_KINDS, STATISTICS
 from expost.publication.document import PublishedDocument, as_json, grid_of, plan_of
 from expost.publication.schema import PublishedPlan, PublishedPrecision
@@ -174,7 +174,9 @@ def _check_statistics(document: PublishedDocument) -> None:
     reducible = (loss.noise_classes or 0) > 2 and statistics.hessian
     text = "`plan.reduced` must be absent without a Hessian of more than two classes"
     require(reducible or not plan.reduced, text)
-    releases = REPORT_KINDS[plan.report].releases + ("histogram",) * (plan.sigma_histogram is not None)
+    releases = REPORT_KINDS[plan.report].releases + ("recalibration",) * (
+        plan.sigma_recalibration is not None
+    )
     for name in STATISTICS:
         wanted = name in releases
         for field, value in (
@@ -183,24 +185,35 @@ def _check_statistics(document: PublishedDocument) -> None:
         ):
             text = f"`{field}` must be {'given' if wanted else 'null'} with report {plan.report!r} but is not"
             require((value is not None) == wanted, text)
-    if statistics.histogram is not None:
-        _check_counts(document, statistics.histogram)
+    if statistics.recalibration is not None:
+        _check_recalibration(document, statistics.recalibration)
     if statistics.hessian is not None:
         _check_eigenvalues(plan, unpack(statistics.hessian), statistics.eigenvalue)
 
 
-def _check_counts(document: PublishedDocument, histogram: Sequence[float]) -> None:
-    """Refuse a histogram that no certificate covers, and counts that no table has with its noise."""
-    noise, loss = document.plan.sigma_histogram or math.inf, document.loss
-    scored = isinstance(loss, LogisticLoss) and not loss.soft and document.plan.unit is None
-    text = "`plan.sigma_histogram` must be absent but for rows and the logistic loss of two classes"
-    require(scored, text)
-    size = cell_count(noise)
-    text = f"`statistics.histogram` must have {size} entries with its noise but has {len(histogram)}"
-    require(len(histogram) == size, text)
-    for count in histogram:
-        text = f"`statistics.histogram` has {shown(count)}, which no table and its noise can explain"
-        require(-_IMPOSSIBLE * noise <= count <= _COUNTED + _IMPOSSIBLE * noise, text)
+def _check_recalibration(document: PublishedDocument, numbers: Sequence[float]) -> None:
+    """Refuse a recalibration that no certificate covers, and numbers that no table can have led to."""
+    noise, kind = document.plan.sigma_recalibration or math.inf, recalibration_of(document.loss)
+    text = "`plan.sigma_recalibration` must be absent but for rows, with a logistic loss or the pseudo-Huber"
+    require(kind is not None and document.plan.unit is None, text)
+    assert kind is not None
+    size = kind.entries(noise)
+    text = f"`statistics.recalibration` must have {size} entries with its noise but has {len(numbers)}"
+    require(len(numbers) == size, text)
+    reach = _IMPOSSIBLE * noise
+    for number, (low, high) in zip(numbers, _ends(kind, numbers, reach), strict=True):
+        text = f"`statistics.recalibration` has {shown(number)}, which no table and its noise can explain"
+        require(low - reach <= number <= high + reach, text)
+
+
+def _ends(kind: Recalibration, numbers: Sequence[float], reach: float) -> list[tuple[float, float]]:
+    """Between what sums over rows lie: no count is negative, and no moment above what all rows can add."""
+    if kind.counts:
+        return [(0.0, _COUNTED)] * len(numbers)
+    rows = min(max(numbers[0] + reach, 0.0) / MOMENT_WEIGHTS[0], _COUNTED)
+    most = [weight * rows for weight in MOMENT_WEIGHTS]
+    # The first and the third are sums of squares.
+    return [(0.0 if place in (0, 2) else -end, end) for place, end in enumerate(most)]
 
 
 def _check_eigenvalues(plan: PublishedPlan, hessian: FloatArray, eigenvalue: float | None) -> None:

@@ -83,7 +83,7 @@ class PublishedDocument(FrozenModel):
     def release(self) -> Release:
         """What was published, as read-only arrays and library objects."""
         gradient, hessian = self.statistics.gradient, self.statistics.hessian
-        histogram = self.statistics.histogram
+        added = self.statistics.recalibration
         return Release(
             plan=plan_of(self),
             coefficients=_frozen(self.coefficients),
@@ -93,7 +93,7 @@ class PublishedDocument(FrozenModel):
             gradient=None if gradient is None else _frozen(gradient),
             hessian=None if hessian is None else _frozen(unpack(hessian)),
             eigenvalue=self.statistics.eigenvalue,
-            histogram=None if histogram is None else _frozen(histogram),
+            recalibration=None if added is None else _frozen(added),
             insecure=self.insecure is not None,
         )
 
@@ -132,7 +132,7 @@ def as_json(document: PublishedDocument) -> dict[str, Any]:
 # Fields that were added to the format: left out where they say nothing.
 _ADDED = (
     *("reduced", "unit", "weights", "outcome", "corners", "rows_per_person"),
-    *("sigma_histogram", "histogram_grid", "histogram"),
+    *("sigma_recalibration", "recalibration_grid", "recalibration"),
 )
 
 
@@ -204,8 +204,8 @@ def _corners(release: Release) -> dict[str, Any] | None:
 def _statistics(release: Release) -> dict[str, Any]:
     hessian = None if release.hessian is None else pack(release.hessian)
     gradient, eigenvalue = _each(float, release.gradient), _number(release.eigenvalue)
-    histogram = _each(float, release.histogram)
-    return {"gradient": gradient, "hessian": hessian, "eigenvalue": eigenvalue, "histogram": histogram}
+    added = _each(float, release.recalibration)
+    return {"gradient": gradient, "hessian": hessian, "eigenvalue": eigenvalue, "recalibration": added}
 
 
 def _precision(plan: Plan) -> dict[str, Any] | None:

@@ -20,7 +20,7 @@ from expost.fitting.prediction import (
     probabilities,
     scored,
 )
-from expost.fitting.recalibration import CalibrationCurve
+from expost.fitting.recalibration import Calibration, calibration_of
 from expost.inference import CoefficientTable, Inference, ProbabilityIntervals
 from expost.inference.inference import published_coefficients
 from expost.losses import PseudoHuber, SquaredLoss, describe
@@ -87,8 +87,8 @@ class ReadableDocument(PublishedDocument):
         """The linear predictor of each record, positive for the second class; or all scores.
 
         Several classes have a column of scores each, and other losses of several linear predictors a column
-        for each predictor. Of a recalibrated model it is the logarithm of the odds of the second class by its
-        :attr:`calibration_curve`, in the same order.
+        for each predictor. Of a recalibrated model it is the logarithm of the odds of the second class, or
+        the prediction of a number, by its :attr:`calibration_curve`, in the same order.
 
         Privacy
         -------
@@ -99,19 +99,21 @@ class ReadableDocument(PublishedDocument):
         return scores
 
     @property
-    def calibration_curve(self) -> CalibrationCurve | None:
+    def calibration_curve(self) -> Calibration | None:
         """How often the second class occurred at each score, with noise; None without ``recalibrate=True``.
+
+        Of a number: the line by which its predictions are corrected.
 
         Privacy
         -------
-        Public: the budget paid for the histogram that it is read from.
+        Public: the budget paid for the numbers that it is read from.
         """
-        return CalibrationCurve.of(self.release)
+        return calibration_of(self.release)
 
     def recalibrated(self, predictor: Any) -> Any:
         """Linear predictors as the :attr:`calibration_curve` reads them; as they are where there is none."""
         curve = self.calibration_curve
-        return predictor if curve is None else curve.log_odds(predictor)
+        return predictor if curve is None else curve.corrected(predictor)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most likely class of each record, or the predicted label where there are no classes."""
@@ -165,7 +167,7 @@ class ReadableDocument(PublishedDocument):
         In the features' own units where there is a domain, each category compared with the first one of its
         feature. Each interval holds with the confidence on its own. docs/inference.md derives the figures and
         says what they assume: the logistic or the softmax loss, a released Hessian with little enough noise,
-        no weights and no recalibration, whose small cap makes coefficients up to twice as large. Those of any
+        no weights and no recalibration, which corrects predictions and not coefficients. Those of any
         other publication are shown as published, without intervals, and the last note says why. With an L1
         penalty or bounds, zeros are "not used".
 
@@ -186,7 +188,7 @@ class ReadableDocument(PublishedDocument):
         try:
             return replace(self._inference().table(confidence), alarm=self.insecure)
         except PublicationError as error:
-            known = self.release.corners is not None and self.release.histogram is None
+            known = self.release.corners is not None and self.release.recalibration is None
             why = [] if known else [f"No error bars: {error}"]
         table = published_coefficients(self.release, self.domain, self.feature_names, self.classes)
         return replace(table, notes=(*table.notes, *why), alarm=self.insecure)
@@ -303,8 +305,8 @@ def held_out_quality(publication: PublishedDocument, records: Encoded) -> Qualit
     The result is private, see :class:`Quality`. Nothing is spent.
     """
     scores, labels, _ = scored(records, _score_coefficients(publication))
-    curve = CalibrationCurve.of(publication.release)
-    scores = scores if curve is None else curve.log_odds(scores)
+    curve = calibration_of(publication.release)
+    scores = scores if curve is None else curve.corrected(scores)
     if publication.classes is None:
         spread = float(np.sum((labels - labels.mean()) ** 2))
         share = explained(scores, labels, publication.loss) if spread > 0.0 else None

@@ -19,8 +19,8 @@ from expost.losses.corners import Corners
 from expost.losses.registry import PUBLISHED
 from expost.losses.softmax_curve import MOST_CLASSES
 from expost.privacy.calibration import CALIBRATIONS, LARGEST_WEIGHT
-from expost.privacy.histogram import LARGEST_NOISE
 from expost.privacy.precision import Precision
+from expost.privacy.recalibration import LARGEST_NOISE
 from expost.privacy.scales import REPORT_KINDS, NoiseScales
 
 # Labels beyond this are not exact everywhere that JSON is read.
@@ -179,8 +179,8 @@ class PublishedPlan(FrozenModel):
     """Whether the Hessian of several classes is the reduced one; left out where it is not."""
     unit: Literal["person"] | None = None
     """What neighbouring tables differ by; left out where it is a row."""
-    sigma_histogram: Annotated[float, Field(gt=0.0, lt=LARGEST_NOISE)] | None = None
-    """The noise of each count in the histogram of scores; left out where there is none."""
+    sigma_recalibration: Annotated[float, Field(gt=0.0, lt=LARGEST_NOISE)] | None = None
+    """The noise of each number that recalibrates the model; left out where there is none."""
 
     @property
     def scales(self) -> NoiseScales:
@@ -206,8 +206,8 @@ class PublishedPrecision(FrozenModel):
     hessian_grid: Positive | None
     eigenvalue_grid: Positive | None
     """The grids of the noisy statistics; null for what is not released."""
-    histogram_grid: Positive | None = None
-    """That of the histogram; left out where there is none."""
+    recalibration_grid: Positive | None = None
+    """That of what recalibrates the model; left out where there is nothing."""
 
     @property
     def value(self) -> Precision:
@@ -257,9 +257,10 @@ class Statistics(FrozenModel):
     """The noisy Hessian's upper triangle, row by row, or null."""
     eigenvalue: float | None
     """The noisy smallest eigenvalue of the Hessian, or null."""
-    histogram: Annotated[tuple[float, ...], numbers("statistics.histogram")] | None = None
-    """The noisy counts of scores and labels, the first class by rising scores and then the second; left out
-    where there are none."""
+    recalibration: Annotated[tuple[float, ...], numbers("statistics.recalibration")] | None = None
+    """The noisy sums that recalibrate the model; left out where there are none. Of two classes: the counts of
+    scores and labels, the first class by rising scores and then the second. Of a number: the weighted sums of
+    1, q, q², r and qr, with predictions q and residuals r."""
 
 
 def check_format(found: object) -> None:

@@ -8,7 +8,6 @@ from expost._common.strict_json import check_size
 from expost.exceptions import PublicationError
 from expost.fitting.release import Release
 from expost.losses.corners import Corners
-from expost.privacy.histogram import cell_count
 from expost.privacy.plan import Plan
 from expost.privacy.precision import statistic_grid
 from expost.publication.publication import Publication
@@ -73,6 +72,6 @@ def _empty(plan: Plan, dimension: int, corners: Corners | None) -> Release:
         gradient=np.zeros(dimension) if "gradient" in least else None,
         hessian=least["hessian"] * np.eye(plan.hessian_order(dimension)) if "hessian" in least else None,
         eigenvalue=least.get("eigenvalue"),
-        histogram=np.zeros(cell_count(plan.sigma_histogram)) if plan.sigma_histogram else None,
+        recalibration=np.zeros(plan.recalibration_entries) if plan.sigma_recalibration else None,
         insecure=False,
     )

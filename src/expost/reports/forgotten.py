@@ -13,7 +13,7 @@ from expost.reports.intervals import noise_factors
 from expost.reports.laws import Drift
 from expost.reports.total import WholeParts, whole_noise
 
-CURVED = ("hessian", "eigenvalue", "histogram")
+CURVED = ("hessian", "eigenvalue", "recalibration")
 """The statistics that a record's gradient does not move."""
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from expost._common.namespaces import namespace_of, placed_like
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block
+from expost.fitting.contributions import Contributions
 from expost.fitting.release import Release
 from expost.losses import Records
 from expost.losses.persons import PersonLoss
@@ -76,13 +77,13 @@ class ReadRecords:
     steepness: FloatArray  # what the noise along a row of norm 1 is multiplied with
     gradient_norm: FloatArray
     along: FloatArray | None  # the inner product of each gradient with the noisy one, if that is released
-    rows: int = 1  # of each record: those of a person
+    added: Any = 1.0  # at most the length of what the record adds to the numbers that recalibrate the model
     # Each basis or pencil that was asked for, and what was found of it.
     _known: list[tuple[Any, FloatArray]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @classmethod
     def of(
-        cls, at: Records, *, gradient: FloatArray | None = None, every: bool = False, rows: int = 1
+        cls, at: Records, *, gradient: FloatArray | None = None, every: bool = False, added: Any = 1.0
     ) -> Self:
         """From the records, and the noisy gradient where it is released."""
         return cls(
@@ -92,7 +93,7 @@ class ReadRecords:
             steepness=at.slope if every else at.steepness,
             gradient_norm=at.slope * at.norm,
             along=None if gradient is None else at.along(placed_like(gradient, at.norm)),
-            rows=rows,
+            added=added,
         )
 
     @property
@@ -246,4 +247,12 @@ def records_of(release: Release, block: Block, scope: Scope, each: int | None = 
     kind = ScalarRecords if loss.along_row else ReadRecords
     if plan.reduced and release.hessian is not None:
         kind = ReducedRecords if each is None else ReducedPeople
-    return kind.of(at, gradient=release.gradient, every=scope.every, rows=each or 1)
+    return kind.of(at, gradient=release.gradient, every=scope.every, added=_added(release, block, each or 1))
+
+
+def _added(release: Release, block: Block, each: int) -> Any:
+    """At most the length of what each record adds: the sum of its rows' lengths, whoever comes or leaves."""
+    if release.recalibration is None:
+        return 1.0
+    lengths = Contributions(release.coefficients, release.plan).lengths(block)
+    return lengths if each == 1 else np.sum(lengths.reshape(-1, each), axis=1)

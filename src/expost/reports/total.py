@@ -39,7 +39,7 @@ def statistics_shift(release: Release, records: ReadRecords, drift: Drift) -> An
     rounding = replace(plan.rounding, solver=0.0)
     gradient = records.gradient_norm + drift.slope * plan.sigma
     curvature = records.released_norm * (1.0 + drift.curvature)
-    return plan.scales.for_rows(records.rows).shift(gradient, curvature, rounding=rounding)
+    return plan.scales.shift(gradient, curvature, rounding=rounding, added=records.added)
 
 
 def report_cost(
@@ -106,9 +106,9 @@ def whole_parts(release: Release, records: ReadRecords, drift: Drift) -> WholePa
             moved = xp.hypot(moved, gradient / plan.sigma_gradient + 2.0 * error)
         return moved
 
-    others = replace(plan.scales.for_rows(records.rows), sigma_gradient=None)
+    others = replace(plan.scales, sigma_gradient=None)
     curvature = records.released_norm * (1.0 + drift.curvature)
-    curved = others.shift(records.gradient_norm, curvature, rounding=plan.rounding)
+    curved = others.shift(records.gradient_norm, curvature, rounding=plan.rounding, added=records.added)
     return WholeParts(steep(records.gradient_norm), curved, steep(records.steepness * records.norm))
 
 

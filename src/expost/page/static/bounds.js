@@ -91,8 +91,7 @@ function curvedOf({ plan, rounding: { curvature: drift, errors } }, facts, solve
     solver,
     part(Math.SQRT1_2 * curvature, plan.sigma_hessian, errors.hessian),
     part(curvature, plan.sigma_eigenvalue, errors.eigenvalue),
-    // Each row counts once in a cell of the histogram.
-    (facts.person?.count ?? 1) / (plan.sigma_histogram ?? Infinity),
+    (facts.added ?? 1) / (plan.sigma_recalibration ?? Infinity),
   );
 }
 

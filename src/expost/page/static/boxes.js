@@ -3,7 +3,7 @@
 
 import { shrinkage } from "./encoding.js";
 import { derivatives, lossesBetween, steepestPoint } from "./losses.js";
-import { reciprocals, smallest } from "./records.js";
+import { added, reciprocals, smallest } from "./records.js";
 import { centring, dot } from "./softmax.js";
 
 // Larger than all rounding errors in the length of a row.
@@ -72,6 +72,7 @@ export function scalarBox(publication, rows, labels, weight) {
     norm1,
     steepness: { fixed: steepness, every: steepness },
     gradientNorm: gradient,
+    added: added(publication, score, labels),
     along: 0,
     releasedNorm: hessian,
     logDeterminant: (l2) => Math.log1p(hessian / l2),

@@ -10,7 +10,7 @@ const SCALES = {
   sigma_gradient: "noise_gradient",
   sigma_hessian: "noise_hessian",
   sigma_eigenvalue: "noise_eigenvalue",
-  sigma_histogram: "noise_histogram",
+  sigma_recalibration: "noise_recalibration",
   l2: "l2",
   epsilon: "epsilon",
   delta: "delta",
@@ -97,8 +97,10 @@ function factsOfFile(fields, publication) {
 }
 
 // What was released with the model.
-const besides = ({ plan: { report }, cells }) =>
-  cells ? [...(report === "independent" ? [] : [report]), "histogram"] : [report];
+function besides({ plan: { report }, cells, moments }) {
+  const after = [...(cells ? ["histogram"] : []), ...(moments ? ["moments"] : [])];
+  return report === "independent" && after.length ? after : [report, ...after];
+}
 
 export function showDetails(place, fields, publications) {
   place.append(

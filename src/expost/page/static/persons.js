@@ -3,7 +3,7 @@
 
 import { encode } from "./encoding.js";
 import { derivatives, lossOf } from "./losses.js";
-import { factsOf, logDeterminantOf, reciprocals, size } from "./records.js";
+import { added, factsOf, logDeterminantOf, reciprocals, size } from "./records.js";
 import { dot, softmaxAt } from "./softmax.js";
 
 const times = (vector, scale) => vector.map((x) => x * scale);
@@ -102,6 +102,10 @@ export function factsOfPerson(numbers, publication, rows, forgotten = 0) {
     gradientNorm: size(gradient),
     along: measured === null ? null : dot(gradient, measured.flat()),
     ...forms(publication, parts.flatMap(({ columns }) => columns)),
+    added: records.reduce((all, { row, label }) => {
+      const score = dot(row, coefficients[0]);
+      return all + added(publication, [score, score], [label, label]);
+    }, 0),
     person: { distinct: new Set(records.map(({ row }) => row.join())).size, forgotten, count },
   };
   if (!plan.reduced) return facts;

@@ -7,7 +7,7 @@
 import { boxFacts } from "./boxes.js";
 import { encodeFeature, encodeOutcome, encodeWhole, length, shrinkage, spelled, UNKNOWN, weightOf } from "./encoding.js";
 import { derivatives, lossesBetween, steepestPoint } from "./losses.js";
-import { factsOf, reciprocals, size, smallest, squares } from "./records.js";
+import { added, factsOf, reciprocals, size, smallest, squares } from "./records.js";
 import { dot } from "./softmax.js";
 import { together } from "./together.js";
 
@@ -110,6 +110,7 @@ function factsAtMost(numbers, publication, answers, cell) {
     norm1: Math.max(...points.map((point) => point.reduce((sum, x) => sum + Math.abs(x), 0))),
     steepness: { fixed: steepness, every: steepness },
     gradientNorm: most("gradient"),
+    added: added(publication, score, label),
     along: 0,
     releasedNorm: most("hessian"),
     logDeterminant: (l2) => Math.log1p(most("hessian") / l2),

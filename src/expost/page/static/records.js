@@ -120,15 +120,28 @@ export function logDeterminantOf(matrix, scale) {
   return total;
 }
 
+// At most how long the vector is that a record adds to the numbers which recalibrate the model, with a score and a label
+// in these ranges; as in expost.fitting.contributions.
+export function added({ moments, intercept, coefficients }, [low, high], [least, most]) {
+  if (!moments) return 1;
+  const [constant] = intercept ? coefficients[0].slice(-1) : [0];
+  const atMost = (a, b) => Math.min(Math.max(Math.abs(a), Math.abs(b)), 1);
+  const q = moments.reach > 0 ? atMost((low - constant) / moments.reach, (high - constant) / moments.reach) : 0;
+  const r = atMost(most - low, least - high);
+  return size([1, q, q * q, r, q * r].map((entry, i) => moments.weights[i] * entry));
+}
+
 // How many records are in her cell of the histogram, with noise.
 const counted = ([ends, ...counts], score, label) => counts[label][ends.filter((end) => end <= score).length];
 
 export function factsOf(numbers, publication, answers) {
   const record = encode(numbers, publication, answers);
-  const { row, atMost } = record;
+  const { row, label, atMost } = record;
+  const score = dot(row, publication.coefficients[0]);
   return {
     atMost,
-    cell: publication.cells && counted(publication.cells, dot(row, publication.coefficients[0]), record.label),
+    cell: publication.cells && counted(publication.cells, score, label),
+    added: added(publication, [score, score], [label, label]),
     norm: size(row),
     norm1: row.reduce((sum, x) => sum + Math.abs(x), 0),
     ...(publication.loss.name === "softmax" ? softmaxFacts : scalarFacts)(publication, record),

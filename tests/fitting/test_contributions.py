@@ -1,4 +1,4 @@
-"""The histogram of scores: its cells, its noise, and what it cost each record, by ratios of densities."""
+"""What recalibrates a model: its numbers, their noise, and what they cost, by ratios of densities."""
 
 import math
 
@@ -15,20 +15,20 @@ from expost.data.design import Design
 from expost.data.encoding import encode_records
 from expost.data.weights import Declared
 from expost.exceptions import PublicationError
+from expost.fitting.contributions import Contributions, Totals
 from expost.fitting.ex_post import ex_post_terms
-from expost.fitting.histogram import Cells, counted
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import ExactNoise, SeededNoise
 from expost.fitting.private_fit import recover
-from expost.privacy.histogram import cell_ends
 from expost.privacy.precision import statistic_grid
+from expost.privacy.recalibration import cell_ends
 from expost.privacy.shapes import capped_logistic
 
 LOSS = capped_logistic(2.0, 1e-6, cap=0.45)
 
 
 def planned(**options):
-    scales = {"sigma": 1.3, "l2": 0.4, "sigma_histogram": 2.5}
+    scales = {"sigma": 1.3, "l2": 0.4, "sigma_recalibration": 2.5}
     return expost.calibrate(loss=LOSS, fit_intercept=True, recalibrate=True, **scales | options)
 
 
@@ -65,9 +65,9 @@ def log_law(theta, noisy, X, y, plan):
         slope = side * capped_slope(side * row @ theta, LOSS.cap, LOSS.corner)
         bend = capped_curvature(side * row @ theta, LOSS.cap, LOSS.corner)
         gradient, hessian = gradient + slope * row, hessian + bend * np.outer(row, row)
-    counts = np.bincount(by_hand(X, y, theta, plan.sigma_histogram), minlength=len(noisy))
+    counts = np.bincount(by_hand(X, y, theta, plan.sigma_recalibration), minlength=len(noisy))
     model = -gradient @ gradient / (2.0 * plan.sigma**2) + np.linalg.slogdet(hessian)[1]
-    return model + np.sum(stats.norm.logpdf(noisy, counts, plan.sigma_histogram))
+    return model + np.sum(stats.norm.logpdf(noisy, counts, plan.sigma_recalibration))
 
 
 def test_exact_losses_are_the_ratio_of_densities():
@@ -77,7 +77,7 @@ def test_exact_losses_are_the_ratio_of_densities():
         X, y = table(columns, 24, columns)
         extra, labels = table(9, 3, columns)
         release, private = fitted(plan, X, y)
-        theta, noisy = release.coefficients, release.histogram
+        theta, noisy = release.coefficients, release.recalibration
         here = log_law(theta, noisy, X, y, plan)
         found = ex_post_terms(private, records(plan, X, y), LOSS, member=True)
         left = [log_law(theta, noisy, np.delete(X, i, 0), np.delete(y, i), plan) for i in range(len(X))]
@@ -106,14 +106,14 @@ def test_the_histograms_term_alone():
     cells = by_hand(X, y, release.coefficients, 2.5)
     counts = np.bincount(cells, minlength=32)
     law = stats.norm(scale=2.5)
-    drawn = release.histogram - counts
+    drawn = release.recalibration - counts
     expected = (law.logpdf(drawn) - law.logpdf(drawn + 1.0))[cells]
-    assert terms.histogram == pytest.approx(expected, abs=1e-12)
+    assert terms.recalibration == pytest.approx(expected, abs=1e-12)
     assert terms.signed == pytest.approx(
-        terms.determinant + terms.quadratic + terms.inner_product + terms.histogram, abs=1e-15
+        terms.determinant + terms.quadratic + terms.inner_product + terms.recalibration, abs=1e-15
     )
-    assert "histogram" in terms.to_frame().columns
-    assert repr(private.counts) == "Counts(withheld)"
+    assert "recalibration" in terms.to_frame().columns
+    assert repr(private.totals) == "Totals(withheld)"
 
 
 def test_counts_are_exact_and_on_their_grid():
@@ -121,11 +121,11 @@ def test_counts_are_exact_and_on_their_grid():
     X, y = table(5, 400)
     release, _ = fitted(plan, X, y, noise=ExactNoise())
     grid = statistic_grid(2.5)
-    assert np.all(release.histogram / grid == np.rint(release.histogram / grid))
+    assert np.all(release.recalibration / grid == np.rint(release.recalibration / grid))
     counts = np.bincount(by_hand(X, y, release.coefficients, 2.5), minlength=32)
-    assert np.array_equal(counted(plan, records(plan, X, y), release.coefficients), counts)
+    assert np.array_equal(Totals.of(plan, records(plan, X, y), release.coefficients).steps, counts)
     # The noise of 32 cells: chi-square, with a false-alarm rate of 1e-9 at either end.
-    square = float(np.sum((release.histogram - counts) ** 2)) / 2.5**2
+    square = float(np.sum((release.recalibration - counts) ** 2)) / 2.5**2
     assert stats.chi2.ppf(1e-9, 32) < square < stats.chi2.isf(1e-9, 32)
     assert not release.insecure
 
@@ -141,9 +141,9 @@ def test_a_cell_depends_on_its_row_alone(columns):
         assert np.array_equal(some, scores[start : start + 9])
         alone = np.add.reduce(rows[start : start + 1] * theta, axis=1)
         assert alone[0] == scores[start]
-    inside = Design(columns, 1e9, intercept=False)
-    cells = Cells(inside, theta, 2.5)(iter([(rows, np.zeros(len(rows)))]))
-    assert np.array_equal(cells, np.searchsorted(cell_ends(2.5), scores, side="right"))
+    added = Contributions(theta, planned()).of(rows, np.zeros(len(rows)))
+    assert np.array_equal(added.places[:, 0], np.searchsorted(cell_ends(2.5), scores, side="right"))
+    assert np.all(added.steps == 1)
 
 
 @pytest.mark.parametrize("space", SPACES)
@@ -168,9 +168,9 @@ def test_a_table_on_a_device_has_the_same_cells(space):
     plan = planned()
     X, y = table(5, 90)
     theta = np.array([3.0, -2.0, 1.0, 0.3])
-    expected = counted(plan, records(plan, 3.0 * X, y), theta)
-    assert np.array_equal(counted(plan, records(plan, space(3.0 * X), space(y)), theta), expected)
-    assert expected.sum() == 90
+    expected = Totals.of(plan, records(plan, 3.0 * X, y), theta).steps
+    assert Totals.of(plan, records(plan, space(3.0 * X), space(y)), theta).steps == expected
+    assert sum(expected) == 90
 
 
 def test_the_private_part_is_recovered_from_the_table():
@@ -178,7 +178,7 @@ def test_the_private_part_is_recovered_from_the_table():
     X, y = table(6)
     release, private = fitted(plan, X, y)
     again = recover(release, records(plan, X, y))
-    assert np.array_equal(again.counts.exact, private.counts.exact)
+    assert again.totals.steps == private.totals.steps
     here, there = (ex_post_terms(one, records(plan, X, y), LOSS, member=True) for one in (private, again))
     assert there.signed == pytest.approx(here.signed, abs=1e-9)
 
@@ -194,7 +194,7 @@ def test_a_row_counts_once_whatever_it_weighs():
         class_weight={0: 0.5, 1: 1.0},
     )
     model.fit(X, y, sample_weight=np.linspace(0.0, 3.0, 300))
-    assert model._private.counts.exact.sum() == 300
+    assert sum(model._private.totals.steps) == 300
 
 
 def test_a_model_that_is_not_recalibrated_has_none_of_it():
@@ -202,8 +202,8 @@ def test_a_model_that_is_not_recalibrated_has_none_of_it():
     model = expost.LogisticRegression(norm=1.0, classes=[0, 1], random_state=0).fit(X, y)
     assert model.calibration_curve_ is None
     assert model.publication_.calibration_curve is None
-    assert "histogram" not in model.publication_.to_json()
-    assert model.ex_post_losses(X, y, return_terms=True).histogram is None
+    assert "recalibration" not in model.publication_.to_json()
+    assert model.ex_post_losses(X, y, return_terms=True).recalibration is None
 
 
 def test_summaries_say_why_there_are_no_error_bars():

@@ -1,4 +1,4 @@
-"""Reports of a release with a histogram of scores: they cover its exact loss as often as they say."""
+"""Reports of recalibrated releases: they cover exact losses as often as they say."""
 
 import numpy as np
 import pytest
@@ -8,6 +8,7 @@ from test_coverage import FAILURES, FITS, KINDS, misses, too_often
 
 import expost
 from expost.fitting.ex_post import ex_post_terms
+from expost.losses import PseudoHuber
 from expost.privacy.shapes import capped_logistic
 from expost.reports import evaluate
 from expost.reports.base import Scope
@@ -15,7 +16,7 @@ from expost.reports.total import cost_quantile
 
 
 class Recalibrated(Problem):
-    """A problem whose publications have a histogram, which costs more than the model."""
+    """A problem whose publications have a histogram or moments, which cost more than the model."""
 
     def terms(self, private, member):
         records = self.design[member].labelled(self.y[member], self.weights[member])
@@ -23,20 +24,29 @@ class Recalibrated(Problem):
 
     def model_loss(self, private, *, member):
         terms = self.terms(private, member)
-        return terms.signed - terms.histogram
+        return terms.signed - terms.recalibration
 
     def total_loss(self, release, private, *, member):
-        return super().total_loss(release, private, member=member) + self.terms(private, member).histogram
+        return super().total_loss(release, private, member=member) + self.terms(private, member).recalibration
 
 
-def problem(report, **scales):
+def problem(report, *, number=False, **scales):
     rng = np.random.default_rng(14)
     X = rows_in_ball(rng, 40, 3)
     X[::2] /= np.linalg.norm(X[::2], axis=1, keepdims=True)
     y = rng.integers(0, 2, 40).astype(float)
     loss = capped_logistic(2.0, 1e-3, cap=0.4)
+    if number:
+        y, loss = rng.uniform(-1.5, 1.5, 40), PseudoHuber(0.3, gradient_cap=0.3)
     budget = scales or {"epsilon": 2.0, "delta": 1e-3, "l2": 1.0}
     return Recalibrated(X, y, 25, loss, report=report, recalibrate=True, **budget)
+
+
+# Moments have a small share of a budget: with noise of one's own they matter.
+LOUD = {
+    "independent": {"sigma": 3.0, "l2": 1.0, "sigma_recalibration": 0.8},
+    "leverage": {"sigma": 3.0, "l2": 1.0, "sigma_recalibration": 0.8, "sigma_hessian": 4.0},
+}
 
 
 @pytest.mark.parametrize(
@@ -51,10 +61,23 @@ def test_no_bound_fails_more_often_than_it_says(report, fits, failures):
     assert too_often(misses(problem(report), range(fits), failures=failures)) == []
 
 
+@pytest.mark.parametrize(
+    ("report", "fits", "failures"),
+    [
+        pytest.param("independent", FITS // 10, FAILURES[:1], marks=pytest.mark.long),
+        *(pytest.param(kind, FITS, FAILURES, marks=pytest.mark.slow) for kind in LOUD),
+    ],
+)
+def test_nor_with_moments(report, fits, failures):
+    one = problem(report, number=True, **LOUD[report])
+    assert too_often(misses(one, range(fits), failures=failures)) == []
+
+
 @pytest.mark.long
-def test_without_the_histograms_share_totals_would_fail():
-    """The same comparison finds a total that leaves the histogram out: it is no idle test."""
-    one, missed = problem("independent", sigma=3.0, l2=1.0, sigma_histogram=1.5), []
+@pytest.mark.parametrize(("number", "noise"), [(False, 1.5), (True, 0.8)])
+def test_without_the_recalibrations_share_totals_would_fail(number, noise):
+    """The same comparison finds a total that leaves it out: it is no idle test."""
+    one, missed = problem("independent", number=number, sigma=3.0, l2=1.0, sigma_recalibration=noise), []
     for seed in range(FITS // 10):
         release, private = one.fit(seed)
         records = one.design[True].labelled(one.y[True])
@@ -71,9 +94,25 @@ def test_the_terms_of_a_total_by_hand():
     release, _ = one.fit(0)
     plan, records = one.plan, one.design[True].labelled(one.y[True])
     found = evaluate(release, records, confidence=0.9, member=True)
-    cell = 1.0 / plan.sigma_histogram
+    cell = 1.0 / plan.sigma_recalibration
     quantile = cost_quantile(release, Scope(None), 0.1)
     assert found.report_cost == pytest.approx(cell * (0.5 * cell + quantile), rel=1e-9)
+    assert np.all(found.total > found.upper)
+
+
+def test_the_length_of_a_vector_counts():
+    """A row moves the moments by |v| in all, which its prediction and its residual decide."""
+    one = problem("independent", number=True, **LOUD["independent"])
+    release, _ = one.fit(0)
+    away = one.X[True] @ release.coefficients[:-1]
+    records = one.design[True].labelled(one.y[True])
+    found = evaluate(release, records, confidence=0.9, member=True)
+    q = away / np.linalg.norm(release.coefficients[:-1])
+    r = np.clip(one.y[True] - away - release.coefficients[-1], -1.0, 1.0)
+    length = np.sqrt(0.09 * (1.0 + q**2 + q**4) + 0.36 * r**2 * (1.0 + q**2)) / 0.995 / 0.8
+    quantile = cost_quantile(release, Scope(None), 0.1)
+    assert found.report_cost == pytest.approx(length * (0.5 * length + quantile), rel=1e-9)
+    assert np.max(length) * 0.8 < 1.0
     assert np.all(found.total > found.upper)
 
 
@@ -88,6 +127,6 @@ def test_members_of_a_family_are_told_more():
     each = model.publication_.bounds(X, y, member=True, confidence=1 - 1e-9)
     assert np.all(model.ex_post_losses(X, y) <= each.total)
     # Three rows may be in one cell.
-    cell = 1.0 / model.plan_.sigma_histogram
+    cell = 1.0 / model.plan_.sigma_recalibration
     quantile = each.report_cost / cell - 0.5 * cell
     assert bounds.report_cost == pytest.approx(3.0 * cell * (1.5 * cell + quantile[0]), rel=1e-9)
