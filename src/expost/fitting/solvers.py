@@ -285,9 +285,9 @@ def conjugate_gradients(
 
 # Beyond this dimension conjugate gradients are cheaper than a Hessian per step, where they converge fast.
 LARGEST_DENSE_DIMENSION = 1_200
-# A warm start on each k-th block of rows, for the k that leave enough rows to be worth it.
-_THINNINGS = (64, 8)
-_ROWS_PER_COLUMN = 40
+# A warm start is on each 8th row, or on fewer where so many per column are left, and one before it on an 8th
+# of those; if there are rows enough to be worth it.
+_THINNING, _SAMPLE_PER_COLUMN, _ROWS_PER_COLUMN = 8, 2_400, 40
 # The Hessian of this many rows is that of all of them to a few percent: the first step on all rows uses it.
 _SOME_PER_COLUMN = 1_000
 # The Hessian of this many rows is that of all of them to a percent. Where each 16th row leaves as many, steps
@@ -310,11 +310,10 @@ def minimize(objective: Objective, *, tolerance: float, unseen: float = 0.0) -> 
         theta = corners.inside(theta)
     elif objective.dimension > LARGEST_DENSE_DIMENSION:
         return _minimize_wide(objective, theta, tolerance)
-    coarse, fine = _THINNINGS
     per_column, found = objective.records.n_rows / objective.columns, None
-    if kept := per_column >= _THIN * _ENOUGH_PER_COLUMN:
-        fine = _THIN
-    for every in (coarse, fine):
+    kept = per_column >= _THIN * _ENOUGH_PER_COLUMN
+    fine = max(_THINNING, int(per_column // (_ENOUGH_PER_COLUMN if kept else _SAMPLE_PER_COLUMN)))
+    for every in (_THINNING * fine, fine):
         if per_column >= every * _ROWS_PER_COLUMN:
             thin, relative = objective.thinned(every), 1e-4 if kept and every == fine else 0.01
             found = newton(thin, theta, tolerance=tolerance, relative=relative)
