@@ -29,6 +29,11 @@ class Problem:
     radius: float
     logistic: bool
 
+    def slopes(self, predictors, y):
+        """The derivative of each record's loss in its linear predictor."""
+        means = 0.5 + 0.5 * np.tanh(0.5 * predictors) if self.logistic else predictors
+        return means - y
+
 
 @dataclass(frozen=True)
 class Descent:
@@ -90,10 +95,7 @@ def gradient_descent(problem, settings, draws, delta, seed):
         total = np.zeros_like(weights)
         for start in range(0, n, BLOCK):
             rows = slice(start, start + BLOCK)
-            slopes = X[rows] @ weights
-            if problem.logistic:
-                slopes = 0.5 + 0.5 * np.tanh(0.5 * slopes)
-            slopes -= y[rows]
+            slopes = problem.slopes(X[rows] @ weights, y[rows])
             # A record's gradient is its slope times its row, so clipping its norm is clipping the slope.
             limits = clips / np.maximum(lengths[rows], 1e-12)
             np.clip(slopes, -limits, limits, out=slopes)
