@@ -1,4 +1,4 @@
-"""Real tables of counts, of positive amounts and of numbers whose quantiles are modelled, with declared domains.
+"""Real tables of counts, of positive amounts and of numbers, with declared domains.
 
 Bounds are round numbers from what the quantities are or from the table's documentation; none was computed
 from the rows. Defaults are chosen on the tables of :data:`CHOSEN_ON` and reported on the others.
@@ -93,9 +93,7 @@ def schooling(label: type[NumericLabel] = CountLabel) -> Pair:
 def deaths(label: type[NumericLabel] = CountLabel) -> Pair:
     """Deaths from cancer in counties, by the logarithm of their population (Rice 2007), from statsmodels."""
     frame = _statsmodels("cancer")
-    domain = Domain(
-        features=_numbers({"size": (5.0, 13.0)}), label=label(name="deaths", low=0.0, high=500.0)
-    )
+    domain = Domain(features=_numbers({"size": (5.0, 13.0)}), label=label(name="deaths", low=0.0, high=500.0))
     return _table("deaths", domain, {"size": np.log(frame["population"])}, frame["cancer"])
 
 

@@ -113,11 +113,13 @@ def mean_deviance(outcomes, predicted, *, kind, level):
     return 2.0 * np.mean(logs - y + predicted, axis=0)
 
 
-def opened(name, draws):
-    """The comparisons of a table, one for every level, and what is said of them."""
+def opened(name, draws, most=None):
+    """The comparisons of a table, or of so many of its rows: one for every level, with what is said of it."""
     kind, title = name.split(": ")
     tables, _, settings = KINDS[kind]
     pair = tables[title]()
+    if most is not None and most < len(pair[0]):
+        pair = pair[0].split(most / len(pair[0]), SEED)[0], pair[1]
     draws *= MORE if len(pair[0]) < SMALL else 1
     chosen = list(tables).index(title) < CHOSEN_ON
     for parameters in settings:

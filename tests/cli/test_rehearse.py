@@ -54,6 +54,16 @@ def test_invented_people_are_inside_what_is_declared_and_depend_on_the_generator
     assert kind != "count" or np.array_equal(outcomes, np.rint(outcomes))
 
 
+def test_invented_counts_and_amounts_scatter_as_real_ones_do():
+    """Counts vary more than a Poisson law's around their means, and amounts by a factor around theirs."""
+    count, amount = (
+        invented(domain_of(kind), 4000, "none", np.random.default_rng(0))[1] for kind in ("count", "amount")
+    )
+    assert np.var(count) > 3.0 * np.mean(count)
+    assert np.min(count) == 0.0
+    assert 0.8 < np.std(np.log(amount)) < 1.2
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("kind", LABELS)
 def test_a_strong_effect_is_found_and_none_is_not(kind):

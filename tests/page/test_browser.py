@@ -72,6 +72,22 @@ def test_figures_agree_with_the_library(open_page, loss, kind):
     assert ("Coefficients of the classes" in visit.text("#published")) == loss.startswith("softmax")
 
 
+@pytest.mark.parametrize(
+    ("name", "language", "asked"),
+    [
+        ("count", "en", "score: how many?"),
+        pytest.param("count", "de", "score: wie viele?", marks=pytest.mark.docs),
+        pytest.param("count", "fr", "score\u00a0: combien\u00a0?", marks=pytest.mark.docs),
+        pytest.param("count", "es", "score: ¿cuántos?", marks=pytest.mark.docs),
+        ("amount", "en", "score"),
+        pytest.param("quantile", "en", "score", marks=pytest.mark.docs),
+    ],
+)
+def test_a_count_is_asked_for_as_one(open_page, name, language, asked):
+    visit = open_page(pages.published(name, "independent"), language=language)
+    assert visit.page.locator("label[for=field-5]").inner_text() == asked
+
+
 @pytest.mark.long
 def test_an_example_stands_first_until_she_has_answered_everything(open_page):
     publication = kidney.published()

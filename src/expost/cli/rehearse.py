@@ -17,7 +17,7 @@ from expost.cli.plan import load_domain, make_plan
 from expost.data.domain import Domain
 from expost.data.encoding import encode_records
 from expost.data.features import Category, Date, Feature, Number
-from expost.data.labels import CountLabel
+from expost.data.labels import CountLabel, NumericLabel
 from expost.data.weights import UNWEIGHTED, Declared
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
@@ -29,8 +29,9 @@ from expost.publication.readings import Quality, held_out_quality
 # invented number's spread that the features explain.
 _SPREADS: dict[str, float] = {"none": 0.0, "weak": 0.8, "medium": 1.6, "strong": 3.2}
 _SHARES: dict[str, float] = {"none": 0.0, "weak": 0.1, "medium": 0.3, "strong": 0.6}
-# The spread of an invented number, as a part of half its declared range.
-_SPREAD = 0.4
+# The spread of an invented number, as a part of half its declared range, and that of the logarithm of the mean
+# of a count or an amount.
+_SPREAD, _LOG_SPREAD = 0.4, 1.0
 # Invented records on which a model is tried, and people whose figures are looked up.
 _TRIED, _ASKED = 4_000, 200
 # Invented rows at most, and tables, where a fit asks whether its model can be good for anything.
@@ -146,11 +147,18 @@ def invented(
     if classes is None:
         share = _SHARES[effect]
         drawn = np.sqrt(share) * scores[:, 0] + np.sqrt(1.0 - share) * random.standard_normal(rows)
-        outcomes = domain.unscale_outcome(np.clip(_SPREAD * drawn, -1.0, 1.0))
-        return columns, np.rint(outcomes) if isinstance(domain.label, CountLabel) else outcomes
+        return columns, _outcomes(domain, drawn, random)
     strength = _SPREADS[effect] / np.sqrt(2.0)  # two scores are compared
     places = np.argmax(strength * scores + random.gumbel(size=scores.shape), axis=1)
     return columns, np.array(classes, dtype=object)[places]
+
+
+def _outcomes(domain: Domain, drawn: FloatArray, random: np.random.Generator) -> FloatArray:
+    """Outcomes within their bounds; counts scatter around their means as real ones do, and more."""
+    label = domain.label
+    assert isinstance(label, NumericLabel)
+    found = domain.unscale_outcome((_LOG_SPREAD if label.log_link else _SPREAD) * drawn)
+    return np.clip(random.poisson(found), label.low, label.high) if isinstance(label, CountLabel) else found
 
 
 def _values(feature: Feature, rows: int, random: np.random.Generator) -> NDArray[Any]:

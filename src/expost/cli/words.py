@@ -12,6 +12,7 @@ from rich.table import Table
 from typer.models import OptionInfo
 
 from expost.cli.base import app, given, legible, say
+from expost.losses import AnyLoss, SmoothedPinball
 from expost.privacy.plan import Plan
 
 if TYPE_CHECKING:
@@ -78,11 +79,15 @@ REPORTS = {
     "model gets noisier.",
     "adaptive": "the same as 'dependent' and one number more. Seldom better than that.",
 }
-# The same of a Hessian that costs people more than it tells them.
+# The same of a Hessian that costs people more than it tells them, and what it is good for where it says how
+# far outcomes scatter.
 _PRECISE = (
     "also a Hessian, a summary of how records spread, with so little noise that it has a price: "
-    "people look up a higher figure than without it. It gives the coefficients error bars (expost summary), "
-    "if there are about {rows:,} rows or more: a thousand for each of {columns} encoded columns."
+    "people look up a higher figure than without it."
+)
+_ERROR_BARS = (
+    " It gives the coefficients error bars (expost summary), if there are about {rows:,} rows or more: a "
+    "thousand for each of {columns} encoded columns."
 )
 # How many rows a Hessian should have for each encoded column, and the quantile of a reader's confidence.
 _ROWS, _QUANTILE = 1000, 1.96
@@ -91,7 +96,7 @@ _ROWS, _QUANTILE = 1000, 1.96
 def _report(plan: Plan, columns: int) -> str:
     """What a plan's report is good for: one that costs a record more than it tells has other uses."""
     precise = plan.report == "leverage" and not _lowers_figures(plan)
-    words = _PRECISE if precise else REPORTS[plan.report]
+    words = _PRECISE + _ERROR_BARS * plan.loss.is_likelihood if precise else REPORTS[plan.report]
     if plan.sigma_recalibration is not None:
         words = words.replace("nothing but the model. It costs nobody anything more.", "nothing more.")
     return f"{plan.report}: {words.format(rows=_ROWS * columns, columns=columns)}"
@@ -123,7 +128,8 @@ def explain(out: Console, plan: Plan, columns: int, corners: "Corners | None" = 
     lines.add_row("[bold]The promise[/bold]", promise)
     coefficients = plan.loss.coefficient_count(dimension)
     limits = "" if corners is None else f" {_limits(corners)}"
-    lines.add_row("[bold]The model[/bold]", f"{coefficients} coefficients, with noise.{limits}")
+    modelled = f"{coefficients} coefficients, with noise{_of_what(plan.loss)}.{limits}"
+    lines.add_row("[bold]The model[/bold]", modelled)
     if plan.max_weight > 1.0:
         weights = (
             f"A record may weigh up to {plan.max_weight:g}, so the noise is {plan.max_weight:g} times what "
@@ -147,6 +153,13 @@ def _correction(plan: Plan, noise: float) -> str:
         f"{plan.recalibration_entries} {what}, each with noise of {noise:.3g}, for {share} of the budget. "
         f"They correct {corrected}, and `expost summary` shows {shown}."
     )
+
+
+def _of_what(loss: AnyLoss) -> str:
+    """What of an outcome is modelled, where it is not its class or its middle."""
+    if isinstance(loss, SmoothedPinball):
+        return f", of the {loss.level:g}-quantile"
+    return ", of the logarithm of the mean" if loss.log_link else ""
 
 
 def _limits(corners: "Corners") -> str:

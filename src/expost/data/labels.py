@@ -89,7 +89,7 @@ class NumericLabel(Measured):
     @property
     def predictor(self) -> str:
         """What its coefficients change."""
-        return f"logarithm of {self.name}" if self.log_link else self.name
+        return f"logarithm of the mean of {self.name}" if self.log_link else self.name
 
 
 class NumberLabel(NumericLabel):

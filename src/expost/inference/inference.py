@@ -21,7 +21,7 @@ from expost.fitting.release import Release
 from expost.inference.coordinates import Coordinates, domain_coordinates, plain_coordinates
 from expost.inference.estimate import Estimate, Likelihood, estimate, model_probabilities, undetermined_error
 from expost.inference.table import UNDETERMINED, CoefficientTable
-from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss, describe
+from expost.losses import AnyLoss, LogisticLoss, SmoothedPinball, SoftmaxLoss, describe
 from expost.losses.records import Lengths
 from expost.losses.softmax import centring
 
@@ -97,6 +97,12 @@ def joined(parts: list[ProbabilityIntervals]) -> ProbabilityIntervals:
     return ProbabilityIntervals(*map(np.concatenate, zip(*parts, strict=True)))
 
 
+# Why the Hessian of a loss does not say how much its gradient varies.
+_SCATTER = {
+    "smoothed_pinball": ", whose Hessian says how many outcomes lie near the quantile, not how many there are",
+    "bounded_poisson": ", and nothing says how much more counts scatter than a Poisson law's do",
+    "bounded_gamma": ", and nothing says how far amounts scatter around their mean",
+}
 # From here on, in standard errors, what undoing the penalty leaves is worth a warning.
 _BENT = 0.5
 
@@ -136,9 +142,10 @@ class Inference:
                 "predictions without them."
             )
         if not isinstance(plan.loss, Likelihood):
+            name = describe(plan.loss)["name"]
             raise PublicationError(
                 "inference needs the logistic or the softmax loss, whose Hessian says how much the gradient "
-                f"varies, but this publication has {describe(plan.loss)['name']}; use its coefficients "
+                f"varies, but this publication has {name}{_SCATTER.get(name, '')}; use its coefficients "
                 "without intervals."
             )
         if self.release.hessian is None:
@@ -307,6 +314,8 @@ def published_coefficients(
     predictor = "log-odds" if isinstance(loss, Likelihood) and loss.corner is None else "linear predictor"
     if isinstance(label, NumericLabel):
         values, predictor = label.in_units(values), label.predictor
+        if isinstance(loss, SmoothedPinball):
+            predictor = f"{loss.level:g}-quantile of {predictor}"
     nothing = np.full_like(values, np.nan)
     references = ", ".join(coordinates.references)
     states = () if release.corners is None else release.corners.states(release.coefficients)

@@ -13,7 +13,7 @@ import numpy as np
 from expost._common.typing import FloatArray
 from expost.data.design import ROUNDINGS, SMALLEST_SCALE
 from expost.data.features import NO, YES, Date, Feature
-from expost.data.labels import NumericLabel
+from expost.data.labels import CountLabel, NumericLabel
 from expost.data.texts import FieldTexts
 from expost.data.values import class_text
 from expost.exceptions import PublicationError
@@ -137,7 +137,8 @@ def _outcome(publication: PublishedFile) -> dict[str, Any]:
     field: dict[str, Any] = {"unnamed": 0} if publication.domain is None else {}
     field |= {"name": "outcome"} if label is None else label.model_dump(mode="json")
     if isinstance(label, NumericLabel):
-        scale = {"kind": "number", "typical": label.typical} if label.log_link else {}
+        scale: dict[str, Any] = {"kind": "number", "typical": label.typical} if label.log_link else {}
+        scale |= {"counted": True} if isinstance(label, CountLabel) else {}
         return _unbounded(field["name"]) | field | {"least": None, "most": None} | scale
     if publication.classes is None:
         ends = {"least": labels.low, "most": labels.high}

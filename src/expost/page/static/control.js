@@ -33,10 +33,14 @@ export function answerTitle({ constants }, field, answer) {
 // An example of a number for a message.
 export const sampleNumber = (field) => shown(field.example ?? (field.low === null ? 1 : (field.low + field.high) / 2));
 
+// A count is asked for as one, in the publisher's words or in the page's.
+const questionOf = (field) =>
+  field.question ?? (field.counted && field.unnamed === undefined ? say("form.counted", { name: titleOf(field) }) : titleOf(field));
+
 export class Control {
   constructor(numbers, place) {
     Object.assign(this, { numbers, place, field: numbers.fields[place], id: `${numbers.prefix ?? ""}field-${place}` });
-    this.question = this.field.question ?? titleOf(this.field);
+    this.question = questionOf(this.field);
     this.message = element("p", { className: "msg", id: `${this.id}-message`, attributes: { "aria-live": "off" } });
     this.extras = [];
     // Why a cell of a file could not be read, until she answers.
