@@ -8,7 +8,7 @@ that the numbers could contradict. If one is no longer true, nothing is written,
 changed.
 """
 
-from docs.quoted import auditing, calibration, cores, goe, inference, multiclass, paper, peers
+from docs.quoted import auditing, calibration, cores, goe, inference, multiclass, outcomes, paper, peers
 from docs.quoted.marks import PAGES, PASSAGES, ROOT, SOURCES, NumbersError, fill, load, names
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "load",
     "multiclass",
     "names",
+    "outcomes",
     "paper",
     "peers",
 ]

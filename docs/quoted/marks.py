@@ -21,6 +21,7 @@ SOURCES = {
         "bench/results/more_regularisation.json",
         "python -m bench.more_regularisation",
     ),
+    "outcome rules": ("bench/results/outcome_rules.json", "python -m bench.outcome_rules"),
     "sparse": ("bench/results/sparse.json", "python -m bench.sparse --draws 6"),
     "corners": ("bench/results/corners.json", "python -m bench.fit --corners"),
     "told": ("bench/results/told.json", "python -m bench.told"),

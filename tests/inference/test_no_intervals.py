@@ -8,7 +8,7 @@ from expost.exceptions import PublicationError
 
 TABLES, ROWS = 400, 300
 LOSSES = {
-    "quantile": (expost.SmoothedPinball(0.5, 0.1), "how many outcomes lie near the quantile"),
+    "quantile": (expost.SmoothedPinball(0.5, 0.1), "how many outcomes are near the quantile"),
     "count": (expost.BoundedPoisson(8.0, 2.0), "more counts scatter than a Poisson law's do"),
     "amount": (expost.BoundedGamma(0.6), "how far amounts scatter around their mean"),
 }
@@ -52,7 +52,7 @@ def coverage(loss, draw, scale):
 
 @pytest.mark.long
 def test_the_sandwich_covers_a_poisson_law_and_nothing_that_scatters_more():
-    """At a rate of 95% between 356 and 397 of 400 tables are covered, but for a chance of 1e-6 on either side."""
+    """At a rate of 95% from 356 to 397 of 400 tables are covered, but for a chance of 1e-6 on each side."""
     likelihood = expost.BoundedPoisson(8.0, 1e4)
     assert 356 <= TABLES * coverage(likelihood, lambda rng, x: rng.poisson(np.exp(x)), 1.0) <= 397
     # Negative binomial counts with the same means: their variance is three times as large.

@@ -29,8 +29,7 @@ from expost.publication.readings import Quality, held_out_quality
 # invented number's spread that the features explain.
 _SPREADS: dict[str, float] = {"none": 0.0, "weak": 0.8, "medium": 1.6, "strong": 3.2}
 _SHARES: dict[str, float] = {"none": 0.0, "weak": 0.1, "medium": 0.3, "strong": 0.6}
-# The spread of an invented number, as a part of half its declared range, and that of the logarithm of the mean
-# of a count or an amount.
+# The spread of an invented number, as a part of half its declared range, and that of the logarithm of a mean.
 _SPREAD, _LOG_SPREAD = 0.4, 1.0
 # Invented records on which a model is tried, and people whose figures are looked up.
 _TRIED, _ASKED = 4_000, 200
