@@ -96,3 +96,11 @@ def cores_losses(document: Document) -> str:
     _, one, _ = ends(document)
     require(document["columns"] == 50, "there are 50 columns")
     return f"{one['losses'] * 1e6 / document['rows']:.2f} s for a million people and 50 columns on one core"
+
+
+@passage("cores-fit", "cores")
+def cores_fit(document: Document) -> str:
+    """A whole fit with all threads, its certificate included, for the README."""
+    most, _, last = ends(document)
+    size = f"{whole(document['rows'])} rows of {document['columns']} columns"
+    return f"a certified fit of {size} took {last['fit']:.2f} s on {most} cores"

@@ -38,6 +38,13 @@ def test_readme_and_citation_name_the_same_paper():
     assert f"{{{paper['title']}}}" in readme
 
 
+def test_the_readme_is_read_in_one_go():
+    """The picture of the page comes first."""
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 180
+    assert lines[2].startswith("<img src=")
+
+
 def test_hosted_checks_call_make_targets_that_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "checks.yml").read_text(encoding="utf-8"))
