@@ -15,8 +15,8 @@ import expost
 NAMES = [
     "AmountLabel", "BoundedGamma", "BoundedPoisson", "Category", "ClassLabel", "Contact", "ConvexLoss",
     "ConvexModel", "CountLabel", "Date", "DerivativeCurve",
-    "Dialect", "Domain", "GammaRegression", "GeneralizedLinearModel", "LabelSet", "Ledger",
-    "LinearRegression",
+    "Dialect", "Domain", "GammaRegression", "GeneralizedLinearModel", "Interaction", "LabelSet",
+    "Ledger", "LinearRegression",
     "LipschitzPoisson",     "LocationScale", "LogisticLoss", "LogisticRegression", "Loss",
     "Number", "NumberLabel", "Plan", "PoissonRegression", "PseudoHuber", "Publication", "PublicationTexts",
     "QuantileRegression",

@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     )
     from expost.data.dialect import Dialect as Dialect
     from expost.data.domain import Domain as Domain
-    from expost.data.features import Category as Category, Date as Date, Number as Number, YesNo as YesNo
+    from expost.data.features import (
+        Category as Category,
+        Date as Date,
+        Interaction as Interaction,
+        Number as Number,
+        YesNo as YesNo,
+    )
     from expost.data.labels import (
         AmountLabel as AmountLabel,
         ClassLabel as ClassLabel,
@@ -69,7 +75,7 @@ _MODULES = ("audit", "budgets", "exceptions", "gaussian", "goe", "research")
 _NAMES = {
     "data.dialect": "Dialect",
     "data.domain": "Domain",
-    "data.features": "Category Date Number YesNo",
+    "data.features": "Category Date Interaction Number YesNo",
     "data.labels": "AmountLabel ClassLabel CountLabel NumberLabel",
     "data.tables": "scan",
     "data.texts": "Contact PublicationTexts",

@@ -154,6 +154,70 @@ BORN = expost.Date(name="born", low="1920-05-01", high="2020-01-01")
 LABEL = expost.ClassLabel(name="ill", classes=("no", "yes"))
 
 
+PAIRS = (
+    ("age", "dose"),
+    ("age", "ward"),
+    ("smoker", "sex"),
+    ("sex", "ward"),
+    ("dose", "born"),
+    ("bent", "ward"),
+)
+BENT = expost.Number(name="bent", low=0.0, high=10.0, knots=(2.0, 5.0))
+
+
+def products(domain):
+    """The same domain with the interactions of all these pairs that it has."""
+    names = {feature.name for feature in domain.features}
+    wanted = [{"product": pair} for pair in PAIRS if names.issuperset(pair)]
+    return expost.Domain(features=domain.features, label=LABEL, norm=5.0, interactions=wanted)
+
+
+def told(values, term):
+    """A term in original units: a number, days, or whether it is that category; a hat by interpolation."""
+    name, _, value = term.partition("=")
+    column = values[name]
+    if name == "born":
+        return (column - np.datetime64("1970-01-01")).astype(float)
+    if name == "bent":
+        nodes = [0.0, 2.0, 5.0, 10.0]
+        return np.interp(column, nodes, [float(node == float(value)) for node in nodes])
+    return (column == (value or "yes") if column.dtype.kind == "U" else column).astype(float)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(
+    "features", [FEATURES, (*FEATURES, BORN, BENT), FEATURES[1:5:3], (BENT, *FEATURES[1:2])]
+)
+def test_terms_of_interactions_and_curves_are_the_same_predictor(features, intercept):
+    """Numbers by numbers, by categories and by curves: terms in original units give the predictor again."""
+    rng, count = np.random.default_rng(4), 400
+    domain = products(expost.Domain(features=features, label=LABEL))
+    assert domain.interactions
+    values = {
+        "age": rng.uniform(18.0, 90.0, count),
+        "ward": rng.choice(["north", "south", "east"], count),
+        "dose": rng.uniform(-5.0, 200.0, count),
+        "smoker": rng.choice(["yes", "no"], count),
+        "sex": rng.choice(["f", "m"], count),
+        "born": np.datetime64("1930-01-01") + rng.integers(0, 30_000, count),
+        "bent": rng.uniform(0.0, 10.0, count),
+    }
+    found = domain_coordinates(domain, 5.0, intercept=intercept)
+    rows = domain.encode({feature.name: values[feature.name] for feature in features})
+    rows = np.column_stack([rows, np.ones(count)]) if intercept else rows
+    theta = rng.normal(size=rows.shape[1])
+    phi = found.contrasts @ theta
+    np.testing.assert_allclose(rows @ found.unseen, 0.0, atol=1e-12)
+    assert found.unseen.shape[1] + len(phi) == len(theta)
+    assert np.linalg.matrix_rank(rows @ found.basis) == len(phi)
+    np.testing.assert_allclose(rows @ found.basis @ phi, rows @ theta, rtol=1e-9, atol=1e-12)
+    named = dict(zip(found.names, found.units @ phi, strict=True))
+    total = np.full(count, named.pop("intercept", 0.0))
+    for name, effect in named.items():
+        total = total + effect * np.prod([told(values, term) for term in name.split(" × ")], axis=0)
+    np.testing.assert_allclose(total, rows @ theta, rtol=1e-8, atol=1e-10)
+
+
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize(
     "features", [FEATURES, FEATURES[:1], FEATURES[1:2], FEATURES[3:], FEATURES[2:4], (*FEATURES[:1], BORN)]

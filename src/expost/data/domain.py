@@ -5,6 +5,7 @@ import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from textwrap import shorten
 from typing import Annotated, Any, Self, get_args
@@ -18,7 +19,7 @@ from expost._common.summary import Summarized, Summary
 from expost._common.typing import FloatArray
 from expost._common.validation import LibraryName
 from expost.data.dialect import PLAIN, Dialect
-from expost.data.features import Date, Feature, Number
+from expost.data.features import Date, Feature, Interaction, Number, check_interactions
 from expost.data.labels import Class, ClassLabel, Label, NumericLabel
 from expost.data.texts import (
     Contact,
@@ -57,6 +58,8 @@ class Domain(Summarized, Texts):
     norm
         The largest length of an encoded row; longer ones are scaled down, in the fit and in predictions. By
         default it follows from the number of features, see :attr:`row_norm`.
+    interactions
+        Pairs of features whose columns are multiplied, after the columns of all features.
     publication
         What the publisher says to the people who read the page, see
         :class:`expost.data.texts.PublicationTexts`.
@@ -102,8 +105,10 @@ class Domain(Summarized, Texts):
     ignore: Annotated[tuple[Text, ...], Field(exclude=True, strict=False)] = ()
 
     missing_words: Annotated[tuple[Text, ...], Field(strict=False)] = ()
+    interactions: Annotated[tuple[Interaction, ...], Field(strict=False)] = ()
 
     text_names = ("publication", "missing_words")
+    added_names = ("interactions",)
 
     @model_validator(mode="before")
     @classmethod
@@ -130,6 +135,7 @@ class Domain(Summarized, Texts):
         both = next((name for name in (*names, self.person) if name in ignored), None)
         if both is not None:
             raise ValueError(f"`{printable(both)}` is in `ignore` and declared too; delete one of the two")
+        check_interactions(self.interactions, self.features)
         if len(set(self.column_names)) < len(self.column_names):
             raise ValueError("a feature must not be named like a category of another, such as 'ward=north'")
         return self
@@ -151,15 +157,20 @@ class Domain(Summarized, Texts):
 
         .. math:: R = \max\{1, \sqrt{F/2}\}
 
-        with :math:`F` features. Most records are shorter than :attr:`longest_row`, and the noise grows with
-        the declared length: docs/calibration.md has the measurements. A single feature is never cut.
+        with :math:`F` features and interactions. Most records are shorter than :attr:`longest_row`, and the
+        noise grows with the declared length: docs/calibration.md has the measurements. A single feature is
+        never cut.
         """
-        return max(1.0, math.sqrt(0.5 * len(self.features))) if self.norm is None else self.norm
+        return max(1.0, math.sqrt(0.5 * self._terms)) if self.norm is None else self.norm
 
     @property
     def longest_row(self) -> float:
         r""":math:`\sqrt F`, the largest length that the features allow: each adds at most 1 to its square."""
-        return math.sqrt(len(self.features))
+        return math.sqrt(self._terms)
+
+    @property
+    def _terms(self) -> int:
+        return len(self.features) + len(self.interactions)
 
     @property
     def classes(self) -> tuple[Class, ...] | None:
@@ -174,14 +185,29 @@ class Domain(Summarized, Texts):
     @cached_property
     def column_names(self) -> list[str]:
         """The names of the encoded columns."""
-        return [name for feature in self.features for name in feature.column_names]
+        return [" × ".join(names) for names in self.factors]
+
+    @cached_property
+    def factors(self) -> list[tuple[str, ...]]:
+        """For each encoded column its name, or those of the two columns that are multiplied."""
+        names = [feature.column_names for feature in self.features]
+        pairs = [(a, b) for left, right in self.multiplied for a in names[left] for b in names[right]]
+        return [*((name,) for name in chain.from_iterable(names)), *pairs]
+
+    @cached_property
+    def multiplied(self) -> list[tuple[int, int]]:
+        """The places of the two features of each interaction."""
+        places = {feature.name: place for place, feature in enumerate(self.features)}
+        return [(places[a], places[b]) for a, b in (one.product for one in self.interactions)]
 
     @cached_property
     def coef_bounds(self) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
         """The lower and the upper bounds of the columns' coefficients, where a feature has an effect."""
         if all(feature.effect is None for feature in self.features):
             return None
-        low, high = zip(*(ends for feature in self.features for ends in feature.coef_bounds), strict=True)
+        ends = [one for feature in self.features for one in feature.coef_bounds]
+        ends += [(-math.inf, math.inf)] * (len(self.column_names) - len(ends))
+        low, high = zip(*ends, strict=True)
         return low, high
 
     def encode(self, columns: Mapping[str, Any]) -> FloatArray:
@@ -194,8 +220,9 @@ class Domain(Summarized, Texts):
 
     def expanded(self, codes: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         """The columns of numbers, or of ones and zeros, from the coded columns of the features."""
-        pairs = zip(self.features, codes, strict=True)
-        return [column for feature, code in pairs for column in feature.expanded(code)]
+        blocks = [feature.expanded(code) for feature, code in zip(self.features, codes, strict=True)]
+        products = (a * b for left, right in self.multiplied for a in blocks[left] for b in blocks[right])
+        return [*chain.from_iterable(blocks), *products]
 
     def scale_outcome(self, values: FloatArray) -> FloatArray:
         """Clip a numeric outcome to its bounds and map it to [-1, 1], the scale of the fit."""
@@ -230,7 +257,14 @@ class Domain(Summarized, Texts):
             raise DomainError(f"the domain file is not valid TOML: {explained(error, text)}.") from None
         except ValidationError as error:
             kinds = (*get_args(get_args(Feature)[0]), *get_args(get_args(Label)[0]))
-            models: tuple[type[BaseModel], ...] = (cls, Dialect, PublicationTexts, Contact, *kinds)
+            models: tuple[type[BaseModel], ...] = (
+                cls,
+                Dialect,
+                Interaction,
+                PublicationTexts,
+                Contact,
+                *kinds,
+            )
             keys = {key for model in models for key in model.model_fields}
             raise error_in_file(error, content, keys) from None
         except ValueError as error:
@@ -246,6 +280,7 @@ class Domain(Summarized, Texts):
         if self.table != PLAIN:
             parts.append(f"[table]\n{toml_lines(self.table)}")
         parts += [f"[[features]]\n{toml_lines(feature)}" for feature in self.features]
+        parts += [f"[[interactions]]\n{toml_lines(one)}" for one in self.interactions]
         parts.append(f"[label]\n{toml_lines(self.label)}")
         if self.missing_words != self.table.missing_words:
             parts.insert(0, f"missing_words = {toml_value(self.missing_words)}\n")
@@ -321,6 +356,7 @@ class Domain(Summarized, Texts):
         ]
         if len(self.features) > _MOST_FEATURES:
             rows.append((f"and {len(self.features) - _MOST_FEATURES:,} more", "", ""))
+        rows += [(one.name, "interaction", "") for one in self.interactions[:_MOST_FEATURES]]
         notes = (
             f"outcome: {self.label.name} ({self.label.values})",
             f"{len(self.column_names)} encoded columns, rows of norm ≤ {self.row_norm:g}",

@@ -1,114 +1,25 @@
-"""The features and dates that a domain declares, and how each becomes columns of numbers."""
+"""The features that a domain declares, and how each becomes columns of numbers."""
 
-import datetime
 import math
-import re
-from contextlib import suppress
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
-from expost.data.texts import FieldTexts, Line, Text, Units, Word
-from expost.data.values import (
-    as_numbers,
-    attempted,
-    distinct_texts,
-    filled,
-    of_one_kind,
-    text_codes,
-)
-from expost.exceptions import DomainError, printable
+from expost.data.dates import PublicDate, as_days, days
+from expost.data.fields import Bounded, Chosen, Measured
+from expost.data.texts import DeclaredModel, FieldTexts, Text
+from expost.data.values import as_numbers, class_text, filled, text_codes
+from expost.exceptions import printable
 
-# A date as ISO 8601 has it, where one digit may do for a month or a day, with or without a time of day.
-_DATE = re.compile(r"\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:[ T][0-9:.+Z-]+)?\s*")
-_EPOCH = datetime.date(1970, 1, 1)
-
-
-PublicDate = Annotated[
-    datetime.date,
-    BeforeValidator(
-        lambda day: datetime.date.fromisoformat(day) if isinstance(day, str) and _DATE.fullmatch(day) else day
-    ),
-    PlainSerializer(datetime.date.isoformat),
-]
-"""A declared date: a date in TOML, a text in JSON."""
-
-
-def days(date: datetime.date) -> float:
-    """The number of days from 1 January 1970."""
-    return float((date - _EPOCH).days)
-
-
-def days_of_text(text: str) -> float:
-    """The days of a date that is spelt out; NaN for a text that is none."""
-    found = _DATE.fullmatch(text)
-    with suppress(ValueError):
-        return math.nan if found is None else days(datetime.date(*map(int, found.groups())))
-    return math.nan
-
-
-def as_days(values: Any, name: str) -> FloatArray:
-    """Convert cells to days; a missing cell becomes NaN, and what is no date is refused."""
-    numbers = attempted(lambda: _typed_days(values))
-    if numbers is not None:
-        return numbers
-    places, texts = distinct_texts(values, name)
-    found = np.array([math.nan if text == "" else days_of_text(text) for text in texts], dtype=np.float64)
-    if np.any(np.isnan(found) & (texts != "")):
-        raise DomainError(f"`{name}` must be a date in every record; got something else.")
-    return np.asarray(found[places], dtype=np.float64)
-
-
-def _typed_days(values: Any) -> FloatArray | None:
-    """The days of a column whose type is that of dates; None for any other column."""
-    if not isinstance(values, np.ndarray):
-        from pyarrow import compute, date32, types
-
-        if not (types.is_date(values.type) or types.is_timestamp(values.type)):
-            return None
-        values = compute.cast(values, date32(), safe=False).to_numpy(zero_copy_only=False)
-    if values.dtype.kind != "M":
-        return None
-    dates = values.astype("datetime64[D]")
-    return np.where(np.isnat(dates), np.nan, dates.astype(np.int64).astype(np.float64))
-
-
-class _Bounded(FieldTexts):
-    """A field with public bounds."""
-
-    kind: str
-    low: Any
-    high: Any
-    example: Any = None
-
-    @model_validator(mode="after")
-    def _bounds(self) -> Self:
-        low, high = self.limits
-        if not low < high or not math.isfinite(high - low):
-            raise ValueError(f"`{printable(self.name)}` must have low < high")
-        if self.example is not None and not self.low <= self.example <= self.high:
-            raise ValueError(f"`{printable(self.name)}` must have an example within its bounds")
-        return self
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        """The bounds as numbers."""
-        return self.low, self.high
-
-    @property
-    def values(self) -> str:
-        """The declared values in words."""
-        return f"{self.low} to {self.high}"
-
-    def _share(self, values: FloatArray) -> FloatArray:
-        """Where numbers lie between the bounds, from 0 to 1; those beyond them are clipped."""
-        low, high = self.limits
-        share: FloatArray = (namespace_of(values).clip(values, low, high) - low) / (high - low)
-        return share
+MOST_KNOTS = 20
+"""How many knots a feature may have."""
+# The shortest stretch between two knots, as a part of the feature's range.
+_SHORTEST = 1e-6
 
 
 # The bounds of a coefficient that each effect stands for.
@@ -141,9 +52,37 @@ class _Encoded:
     """What is encoded as columns of numbers; no model, because files list fields in the models' order."""
 
     @property
+    def places(self) -> Sequence[str]:
+        """The values that have a column each, or each step from one to the next; none for one column."""
+        return ()
+
+    @property
+    def in_steps(self) -> bool:
+        """Whether columns are steps."""
+        return False
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the encoded columns."""
+        name: str = self.name  # type: ignore[attr-defined]
+        if self.in_steps:
+            return [f"{name}≥{place}" for place in self.places[1:]]
+        return [f"{name}={place}" for place in self.places] or [name]
+
+    @property
+    def sums_to_one(self) -> bool:
+        """Whether the columns of every record add up to 1."""
+        return bool(self.places) and not self.in_steps
+
+    @property
+    def step(self) -> float:
+        """What a step counts: all of them together have the length 1."""
+        return 1.0 / math.sqrt(len(self.places) - 1)
+
+    @property
     def columns(self) -> int:
         """How many columns it takes."""
-        return len(self.column_names)  # type: ignore[attr-defined]
+        return len(self.column_names)
 
     @property
     def coef_bounds(self) -> list[tuple[float, float]]:
@@ -158,17 +97,77 @@ class _OneColumn(FieldTexts, _Encoded):
     effect: Annotated[Any, _effect_of("increasing", "decreasing")] = None
     """How a larger value may change the predictor, or the two bounds of the coefficient."""
 
-    @property
-    def column_names(self) -> list[str]:
-        """The names of the encoded columns."""
-        return [self.name]
-
     def expanded(self, codes: NDArray[Any]) -> list[NDArray[Any]]:
         """The column of coded values."""
         return [codes]
 
 
-class Date(_OneColumn, _Bounded):
+class _Scale(_OneColumn, Bounded):
+    r"""A feature on a scale, encoded as one column, or with ``knots`` as a curve.
+
+    The bounds and the knots :math:`k_0 < \dots < k_m` are then nodes, with a column each: the hat function
+    that is 1 at its node, 0 at all others, and linear between two. Any curve that is linear between nodes is
+    a sum of hats, and its coefficients are its heights. Of a record at most two of them are not 0, they add
+    up to 1, and their length is at most 1. With the ramps :math:`r_j = (x - k_{j-1})/(k_j - k_{j-1})`,
+    clipped to [0, 1], hats are :math:`1 - r_1, r_1 - r_2, \dots, r_m`: a quotient and a difference, which
+    every machine rounds alike. With an effect ``"increasing"`` or ``"decreasing"`` columns are the ramps
+    themselves, divided by :math:`\sqrt m`, and no coefficient may have the other sign.
+    """
+
+    knots: Any = ()
+    """Where the curve may bend."""
+
+    @model_validator(mode="after")
+    def _knots(self) -> Self:
+        called = f"`knots` of `{printable(self.name)}` must"
+        if len(self.knots) > MOST_KNOTS:
+            raise ValueError(f"{called} be at most {MOST_KNOTS}; got {len(self.knots)}")
+        shortest = _SHORTEST * (self.limits[1] - self.limits[0])
+        if not all(end - start >= shortest for start, end in pairwise(self.nodes)):
+            got = ", ".join(self.places[1:-1])
+            raise ValueError(f"{called} rise between its bounds, {self.values}; got {got}")
+        if self.knots and not self.symmetric:
+            raise ValueError(f"`scale` of `{printable(self.name)}` must be left out where it has knots")
+        return self
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether one column goes from -1 to 1, and not from 0 to 1."""
+        return True
+
+    @property
+    def nodes(self) -> list[float]:
+        """The knots with the bounds before and after them, as numbers."""
+        return [self.low, *self.knots, self.high]
+
+    @property
+    def places(self) -> Sequence[str]:
+        """The nodes in words, where there are knots."""
+        return [class_text(node) for node in self.nodes] if self.knots else ()
+
+    @property
+    def in_steps(self) -> bool:
+        """Whether columns are ramps."""
+        return bool(self.knots) and isinstance(self.effect, str)
+
+    def _coded(self, numbers: FloatArray) -> FloatArray:
+        """Numbers on the encoded scale; with knots, clipped alone."""
+        if self.knots:
+            return np.clip(numbers, *self.limits)
+        share = self.share(numbers)
+        return 2.0 * share - 1.0 if self.symmetric else share
+
+    def expanded(self, codes: NDArray[Any]) -> list[NDArray[Any]]:
+        """The column of coded values, or those of the hats or ramps."""
+        if not self.knots:
+            return [codes]
+        ramps = [np.clip((codes - start) / (end - start), 0.0, 1.0) for start, end in pairwise(self.nodes)]
+        if self.in_steps:
+            return [self.step * ramp for ramp in ramps]
+        return [1.0 - ramps[0], *(before - after for before, after in pairwise(ramps)), ramps[-1]]
+
+
+class Date(_Scale, Bounded):
     """A feature that is a day with public bounds; days beyond them are clipped.
 
     Encoded as one column, by the number of days: ``[low, high]`` becomes [-1, 1].
@@ -180,18 +179,27 @@ class Date(_OneColumn, _Bounded):
     missing: PublicDate | None = None
     """What a missing value counts as; if this is None, a missing value is an error."""
     example: PublicDate | None = None
-
-    scale: ClassVar[str] = "symmetric"
+    knots: Annotated[tuple[PublicDate, ...], Field(strict=False)] = ()
 
     @property
     def limits(self) -> tuple[float, float]:
         """The bounds in days from 1 January 1970."""
         return days(self.low), days(self.high)
 
+    @property
+    def nodes(self) -> list[float]:
+        """The knots with the bounds before and after them, in days."""
+        return [days(one) for one in (self.low, *self.knots, self.high)]
+
+    @property
+    def places(self) -> Sequence[str]:
+        """The nodes in words, where there are knots."""
+        return [one.isoformat() for one in (self.low, *self.knots, self.high)] if self.knots else ()
+
     def coded(self, values: Any) -> FloatArray:
         """The days on the encoded scale, missing ones by the default."""
         missing = None if self.missing is None else days(self.missing)
-        return 2.0 * self._share(filled(as_days(values, self.name), self.name, missing)) - 1.0
+        return self._coded(filled(as_days(values, self.name), self.name, missing))
 
 
 # The words for yes and no, in lower case; the first of each is used to write a default.
@@ -205,61 +213,27 @@ def yes_or_no(text: str) -> int | None:
     return _words.get(text.strip().lower())
 
 
-class Measured(_Bounded):
-    """A field on a scale with public bounds, and texts about its units."""
-
-    low: float
-    high: float
-    example: float | None = None
-    """The value of the invented person that the page shows first."""
-    unit: Word | None = None
-    """The unit of the bounds and of the answer."""
-    units: Units = ()
-    """Other units, each with what to multiply by to come to ``unit``."""
-
-    @model_validator(mode="after")
-    def _other_units(self) -> Self:
-        names = [name for name, _ in self.units]
-        if names and (self.unit is None or self.unit in names or len(set(names)) < len(names)):
-            raise ValueError("`units` must be units other than `unit`, which must be declared too")
-        return self
-
-    @property
-    def values(self) -> str:
-        """The declared values in words."""
-        return f"{self.low:g} to {self.high:g}"
-
-
-class Number(_OneColumn, Measured):
+class Number(Measured, _Scale):
     """A feature measured on a scale with public bounds; values beyond them are clipped.
 
-    Encoded as one column: ``[low, high]`` becomes [-1, 1], or [0, 1] with ``scale="unit"``.
+    Encoded as one column: ``[low, high]`` becomes [-1, 1], or [0, 1] with ``scale="unit"``. With ``knots``
+    there is a column for each of them and for each bound.
     """
 
     kind: Literal["number"] = "number"
     scale: Literal["symmetric", "unit"] = "symmetric"
     missing: float | None = None
     """What a missing value counts as; if this is None, a missing value is an error."""
+    knots: Annotated[tuple[float, ...], Field(strict=False)] = ()
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether one column goes from -1 to 1, and not from 0 to 1."""
+        return self.scale == "symmetric"
 
     def coded(self, values: Any) -> FloatArray:
         """The cells as numbers on the encoded scale, missing ones by the default."""
-        share = self._share(filled(as_numbers(values, self.name), self.name, self.missing))
-        return 2.0 * share - 1.0 if self.scale == "symmetric" else share
-
-
-class Chosen(FieldTexts):
-    """A field that has one of several declared values."""
-
-    titles: Annotated[tuple[Line, ...], Field(strict=False)] = ()
-    """What to call each value, in the order of the values."""
-    example: Any = None
-
-    def _check_texts(self, values: tuple[Any, ...]) -> None:
-        example = self.example
-        if example is not None and (example not in values or not of_one_kind([example, *values])):
-            raise ValueError(f"`{printable(self.name)}` must have an example that is one of its values")
-        if self.titles and len(set(self.titles)) != len(values):
-            raise ValueError(f"`titles` must be {len(values)} different texts, one for each value")
+        return self._coded(filled(as_numbers(values, self.name), self.name, self.missing))
 
 
 class Category(Chosen, _Encoded):
@@ -283,7 +257,7 @@ class Category(Chosen, _Encoded):
             raise ValueError(f"`{printable(self.name)}` must have different categories")
         if self.missing is not None and self.missing not in self.categories:
             raise ValueError(f"`{printable(self.name)}` must count missing values as one of its categories")
-        self._check_texts(self.categories)
+        self.check_texts(self.categories)
         return self
 
     @property
@@ -300,26 +274,19 @@ class Category(Chosen, _Encoded):
     def expanded(self, codes: NDArray[Any]) -> list[NDArray[Any]]:
         """A column for each category that is true where a coded value is that one, or one for each step."""
         places = range(len(self.categories))
-        if self.monotone:
+        if self.in_steps:
             return [np.where(codes >= place, self.step, 0.0) for place in places[1:]]
         return [codes == place for place in places]
 
     @property
-    def monotone(self) -> bool:
-        """Whether its columns are steps."""
+    def places(self) -> Sequence[str]:
+        """The categories."""
+        return self.categories
+
+    @property
+    def in_steps(self) -> bool:
+        """Whether columns are steps, of a monotone effect."""
         return bool(self.effect == "monotone")
-
-    @property
-    def step(self) -> float:
-        """What a column of a monotone effect counts: all steps together have the length 1."""
-        return 1.0 / math.sqrt(len(self.categories) - 1)
-
-    @property
-    def column_names(self) -> list[str]:
-        """The names of the encoded columns."""
-        if self.monotone:
-            return [f"{self.name}≥{category}" for category in self.categories[1:]]
-        return [f"{self.name}={category}" for category in self.categories]
 
 
 class YesNo(_OneColumn):
@@ -343,3 +310,43 @@ class YesNo(_OneColumn):
 
 
 Feature = Annotated[Number | Category | YesNo | Date, Field(discriminator="kind")]
+
+
+class Interaction(DeclaredModel):
+    """Two features whose effects depend on each other: every column of one times every column of the other.
+
+    Nothing is asked for it, and no record is longer in these columns than 1: they have the product of the
+    lengths that the two features have.
+    """
+
+    product: Annotated[tuple[Text, ...], Field(strict=False)]
+    """The names of the two features."""
+
+    @model_validator(mode="after")
+    def _two(self) -> Self:
+        if len(set(self.product)) != 2 or len(self.product) != 2:
+            raise ValueError(
+                f"`product` must be the names of two different features; got {printable(self.name)}. For the "
+                "curve of one feature declare its `knots`"
+            )
+        return self
+
+    @property
+    def name(self) -> str:
+        """The interaction in words, such as ``age × smoker``."""
+        return " × ".join(self.product)
+
+
+def check_interactions(interactions: Sequence[Interaction], features: Sequence[Feature]) -> None:
+    """Raise ValueError for a product of anything but two of the features, and for one that is there twice."""
+    effects = {feature.name: feature.effect for feature in features}
+    seen: set[frozenset[str]] = set()
+    for one in interactions:
+        called = f"`product` of `{printable(one.name)}` must"
+        if unknown := [name for name in one.product if name not in effects]:
+            raise ValueError(f"{called} name two features; `{printable(unknown[0])}` is none")
+        if bound := [name for name in one.product if isinstance(effects[name], str)]:
+            raise ValueError(f"{called} not name `{printable(bound[0])}`, whose `effect` it would undo")
+        if frozenset(one.product) in seen:
+            raise ValueError(f"{called} be declared once")
+        seen.add(frozenset(one.product))

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
-from expost.data.features import Chosen, Measured
+from expost.data.fields import Chosen, Measured
 from expost.data.texts import LONGEST_TEXT, Text
 from expost.data.values import class_text, of_one_kind, plain_class
 from expost.exceptions import printable
@@ -54,7 +54,7 @@ class ClassLabel(Chosen):
     def _distinct(self) -> Self:
         if not 2 <= len(set(self.classes)) == len(self.classes):
             raise ValueError(f"`{printable(self.name)}` must have two or more different classes")
-        self._check_texts(self.classes)
+        self.check_texts(self.classes)
         return self
 
     @property
@@ -99,7 +99,7 @@ class NumberLabel(NumericLabel):
 
     def scaled(self, values: FloatArray) -> FloatArray:
         """Clip outcomes to the bounds and map these to [-1, 1], the scale of the fit."""
-        return 2.0 * self._share(values) - 1.0
+        return 2.0 * self.share(values) - 1.0
 
     def unscaled(self, values: FloatArray) -> FloatArray:
         """Map predictions back to the units of the outcome, and those beyond its bounds to the bound."""

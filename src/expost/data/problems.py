@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from expost.data.dates import as_days, days_of_text
 from expost.data.dialect import Dialect
-from expost.data.features import Category, Feature, YesNo, as_days, days_of_text, yes_or_no
+from expost.data.features import Category, Feature, YesNo, yes_or_no
 from expost.data.labels import ClassLabel, Label, NumericLabel
 from expost.data.people import is_id
 from expost.data.values import (

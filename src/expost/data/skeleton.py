@@ -28,6 +28,11 @@ _OPENING = f"""\
 # `example` is the value of an invented person whom it shows first. All are optional:
 # delete the # in front of those that you write.
 #
+# The effect of a number or date may bend: knots = [30, 45, 60]. Two features whose effects
+# depend on each other, such as age and smoker, are named at the end of the file:
+#   [[interactions]]
+#   product = ["age", "smoker"]
+#
 # `norm` is the longest that an encoded record may be: longer ones are scaled down,
 # and the noise grows with it. The default follows from the number of features.
 # norm = 2.0

@@ -137,15 +137,16 @@ def _owner(where: list[Any], content: Mapping[str, Any]) -> tuple[str, list[Any]
 
     pydantic inserts the kind of a feature into the path, and a name may be missing.
     """
-    if where[:1] == ["features"] and len(where) > 1 and isinstance(where[1], int):
-        part = content["features"][where[1]]
+    first, second, *rest = [*where, None, None][: max(len(where), 2)]
+    if first in ("features", "interactions") and isinstance(second, int):
+        word, part = first.removesuffix("s"), content[first][second]
         name = part.get("name") if isinstance(part, Mapping) else getattr(part, "name", None)
-        called = f"the feature {name!r}" if isinstance(name, str) else f"feature number {where[1] + 1}"
-        return f" of {called}", where[3:]
-    if where[:1] == ["label"]:
-        return " of the label", where[2:]
-    if len(where) > 1 and isinstance(where[0], str):
-        return f" of [{where[0]}]", where[1:]
+        called = f"the {word} {name!r}" if isinstance(name, str) else f"{word} number {second + 1}"
+        return f" of {called}", rest[first == "features" :]
+    if first == "label":
+        return " of the label", rest
+    if isinstance(second, str):
+        return f" of [{first}]", [second, *rest]
     return "" if where else " of the domain", where
 
 
@@ -250,7 +251,7 @@ class FieldTexts(Texts):
 
     # Kinds of fields declare an example and an effect each in their own type.
     text_names = ("title", "question", "help", "group", "aliases", "unit", "units", "titles", "example")
-    added_names = ("effect",)
+    added_names = ("effect", "knots")
 
 
 class Contact(Texts):

@@ -9,7 +9,7 @@ from scipy.linalg import block_diag, null_space
 
 from expost._common.typing import FloatArray
 from expost.data.domain import Domain
-from expost.data.features import Category, Date, Feature, Number
+from expost.data.features import Date, Feature, Number
 
 INTERCEPT = "intercept"
 
@@ -62,46 +62,81 @@ def domain_coordinates(domain: Domain, norm: float, *, intercept: bool, apart: b
     docs/inference.md, "Categories" and "Units". No row is scaled into the ball, so that some directions are
     known to be unseen, where ``norm`` is at least :attr:`expost.Domain.longest_row`.
     """
-    size = len(domain.column_names) + intercept
-    kept: list[int] = []
-    sums: list[FloatArray] = []
-    references: list[str] = []
-    anchored = intercept
-    for feature, columns in _placed(domain):
-        if _has_contrasts(feature, apart=apart):
-            sums.append(np.isin(np.arange(size), columns).astype(np.float64))
-            if anchored:
-                references.append(feature.column_names[0])
-                columns = columns[1:]
-            anchored = True
-        kept += columns
-    if intercept:
-        kept.append(size - 1)
-        sums.append((np.arange(size) == size - 1).astype(np.float64))
-    basis = np.eye(size)[:, kept]
-    # Every sum is one and the same constant column: the anchor's, which stands last with an intercept.
-    differences = np.array(sums).T @ null_space(np.ones((1, len(sums)))) if sums else np.zeros((size, 0))
-    unseen = np.linalg.qr(differences)[0]
-    contrasts = np.eye(size)[kept]
-    for column in np.setdiff1d(np.arange(size), kept):
-        owner = sums[int(np.argmax(np.array(sums)[:, column]))]
-        contrasts[:, column] = (sums[-int(intercept)] - owner)[kept]
-    slopes, constant = _slopes(domain, size)
-    units, shift = np.diag(slopes[kept]), constant[kept]
+    count = len(domain.column_names)
+    size = count + intercept
+    forms = [_form(feature, apart=apart) for feature in domain.features]
+    anchor, own, references = _anchored(domain, forms, size, intercept=intercept)
+    # Each column by the constant and those that are kept, and these by the terms in original units.
+    reduced = _with_products(domain, own, forms)
+    contrasts = np.eye(size)
+    contrasts[:count, :count] = reduced[:, 1:]
+    contrasts[:count] += np.outer(reduced[:, 0], anchor)
+    kept = np.flatnonzero(np.diag(contrasts))
+    contrasts = contrasts[:, kept].T
+    scales = [_scales(feature) for feature in domain.features]
+    scaled = _with_products(domain, scales, scales)
+    original = np.eye(size)
+    original[:count, :count] = scaled[:, 1:]
+    units = original[np.ix_(kept, kept)].T
+    shift = np.append(scaled[:, 0], [0.0] * intercept)[kept]
     names = list(map([*domain.column_names, INTERCEPT].__getitem__, kept))
     if intercept:
         units[-1] += shift
     elif np.any(shift):
         units, names = np.vstack([units, shift]), [*names, INTERCEPT]
-    if norm < domain.longest_row:
-        unseen = np.zeros((size, 0))
-    constants = np.isin(kept, range(size - intercept, size))
-    return Coordinates(tuple(names), basis, contrasts, units, unseen, constants, tuple(references))
+    unseen = null_space(contrasts) if norm >= domain.longest_row else np.zeros((size, 0))
+    basis, constants = np.eye(size)[:, kept], np.isin(kept, range(count, size))
+    return Coordinates(tuple(names), basis, contrasts, units, unseen, constants, references)
 
 
-def _has_contrasts(feature: Feature, *, apart: bool) -> bool:
-    """Whether a feature's columns add up to the intercept's; those of steps do not."""
-    return isinstance(feature, Category) and not (feature.monotone or apart)
+def _anchored(
+    domain: Domain, forms: Sequence[FloatArray], size: int, *, intercept: bool
+) -> tuple[FloatArray, list[FloatArray], tuple[str, ...]]:
+    """The constant as a sum of columns, the forms of features on their own, and the references.
+
+    Without an intercept, the first columns that add up to one are the constant, and all of them are kept.
+    """
+    own, lacks = list(forms), [bool(np.any(form[:, 0])) for form in forms]
+    anchor = np.zeros(size)
+    if intercept:
+        anchor[-1] = 1.0
+    elif any(lacks):
+        first = lacks.index(True)
+        lacks[first] = False
+        own[first] = _form(domain.features[first], apart=True)
+        anchor[list(_placed(domain))[first][1]] = 1.0
+    pairs = zip(domain.features, lacks, strict=True)
+    return anchor, own, tuple(feature.column_names[0] for feature, lack in pairs if lack)
+
+
+def _form(feature: Feature, *, apart: bool) -> FloatArray:
+    """A feature's columns, by the constant and all of them, without the first where they add up to one."""
+    form = np.eye(feature.columns, feature.columns + 1, 1)
+    if feature.sums_to_one and not apart:
+        form[0] = [1.0, 0.0, *[-1.0] * (feature.columns - 1)]
+    return form
+
+
+def _with_products(domain: Domain, own: Sequence[FloatArray], factors: Sequence[FloatArray]) -> FloatArray:
+    """All columns by the constant and all columns, from what each feature is, alone and in products."""
+    places = [columns for _, columns in _placed(domain)]
+    count = len(domain.column_names)
+    found = np.zeros((count, 1 + count))
+    for columns, form in zip(places, own, strict=True):
+        found[np.ix_(columns, [0, *(place + 1 for place in columns)])] = form
+    first = places[-1].stop
+    for left, right in domain.multiplied:
+        # The constant times the constant, each column times the constant, and the columns of the product.
+        a, b = factors[left], factors[right]
+        shape = (len(a), len(b))
+        rows = np.arange(first, first := first + shape[0] * shape[1]).reshape(shape)
+        where = np.zeros((1 + shape[0], 1 + shape[1]), dtype=int)
+        where[1:, 0], where[0, 1:] = np.add(places[left], 1), np.add(places[right], 1)
+        where[1:, 1:] = rows + 1
+        np.add.at(
+            found, (rows[:, :, None], where.ravel()), np.einsum("ip,jq->ijpq", a, b).reshape(*shape, -1)
+        )
+    return found
 
 
 def _placed(domain: Domain) -> Iterator[tuple[Feature, range]]:
@@ -113,15 +148,13 @@ def _placed(domain: Domain) -> Iterator[tuple[Feature, range]]:
         place = columns.stop
 
 
-def _slopes(domain: Domain, size: int) -> tuple[FloatArray, FloatArray]:
-    """What a row in original units is, in columns: the slope of each, and a constant part."""
-    slopes, constant = np.ones(size), np.zeros(size)
-    for feature, (column, *others) in _placed(domain):
-        if isinstance(feature, Number | Date):  # a date counts days
-            low, high = feature.limits
-            symmetric = feature.scale == "symmetric"
-            slopes[column] = (2.0 if symmetric else 1.0) / (high - low)
-            constant[column] = -low * slopes[column] - symmetric
-        elif isinstance(feature, Category) and feature.monotone:
-            slopes[[column, *others]] = feature.step
-    return slopes, constant
+def _scales(feature: Feature) -> FloatArray:
+    """A feature's columns, by the constant and by what they are in original units."""
+    scales = np.eye(feature.columns, feature.columns + 1, 1)
+    if feature.in_steps:
+        scales *= feature.step
+    elif isinstance(feature, Number | Date) and not feature.knots:  # a date counts days
+        low, high = feature.limits
+        slope = (2.0 if feature.symmetric else 1.0) / (high - low)
+        scales[0] = -low * slope - feature.symmetric, slope
+    return scales

@@ -1,5 +1,6 @@
 """Inference: what the release of one fit says about the population and about a record's classes."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -267,11 +268,13 @@ def coordinates_of(
 
 
 def declared_spans(domain: Domain | None, coordinates: Coordinates) -> FloatArray:
-    """The declared range of each term's feature; 1 where it has none."""
+    """The declared range of each term's feature, or of both of an interaction's; 1 where it has none."""
     features = () if domain is None else domain.features
-    limits = {part.name: part.limits for part in features if isinstance(part, Number | Date)}
-    spans: FloatArray = np.ptp([limits.get(term, (0.0, 1.0)) for term in coordinates.names], axis=1)
-    return spans
+    ranges = {part.name: float(np.ptp(part.limits)) for part in features if isinstance(part, Number | Date)}
+    parts = {} if domain is None else dict(zip(domain.column_names, domain.factors, strict=True))
+    return np.array(
+        [math.prod(ranges.get(part, 1.0) for part in parts.get(term, (term,))) for term in coordinates.names]
+    )
 
 
 def _of_classes(

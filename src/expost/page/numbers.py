@@ -90,7 +90,8 @@ class Form:
 def _encoding(field: dict[str, Any]) -> dict[str, Any]:
     """What must be the same for one answer to serve two publications: everything but the words."""
     plain = {key: value for key, value in field.items() if key not in _WORDS | {"effect"}}
-    return plain | {"monotone": field.get("effect") == "monotone"}
+    effect = field.get("effect")
+    return plain | {"in_steps": effect == "monotone" or ("knots" in field and isinstance(effect, str))}
 
 
 def _asked(publication: PublishedFile) -> Iterator[tuple[_Key, dict[str, Any]]]:
@@ -120,7 +121,8 @@ def _declared(feature: Feature) -> dict[str, Any]:
     field = feature.model_dump(mode="json")
     if isinstance(feature, Date):
         low, high = feature.limits
-        field |= {"kind": "number", "date": True, "low": low, "high": high, "scale": feature.scale}
+        field |= {"kind": "number", "date": True, "low": low, "high": high, "scale": "symmetric"}
+        field |= {"knots": feature.nodes[1:-1]} if feature.knots else {}
     return field
 
 
@@ -258,6 +260,7 @@ def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
         "norm": plan.norm,
         "intercept": plan.fit_intercept,
         "columns": [*column_names(publication), *["intercept"] * plan.fit_intercept],
+        "products": [] if publication.domain is None else publication.domain.multiplied,
         "coefficients": release.coefficients.reshape(loss.outputs, -1).tolist(),
         "gradient": None if gradient is None else gradient.reshape(loss.outputs, -1).tolist(),
         **_recalibration(release),

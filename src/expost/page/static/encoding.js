@@ -79,10 +79,22 @@ function answered(field, text, words, use) {
   return use(typeof field.missing === "boolean" ? spelled(words, field.missing) : String(field.missing));
 }
 
+// The nodes of a curve; none where a number has no knots.
+export const nodesOf = ({ low, high, knots }) => (knots ? [low, ...knots, high] : []);
+
+// The columns of a curve at a number: hats, or ramps of a monotone effect.
+function curve(field, value) {
+  const nodes = nodesOf(field);
+  const ramps = nodes.slice(1).map((end, i) => clip((clip(value, field.low, field.high) - nodes[i]) / (end - nodes[i]), 0, 1));
+  if (typeof field.effect === "string") return ramps.map((ramp) => (1 / Math.sqrt(ramps.length)) * ramp);
+  return nodes.map((_, i) => (i ? ramps[i - 1] : 1) - (ramps[i] ?? 0));
+}
+
 const COLUMNS = {
   number(field, text) {
     const value = number(field, text);
     if (field.low === null) return [value];
+    if (field.knots) return curve(field, value);
     return [field.scale === "symmetric" ? 2 * share(field, value) - 1 : share(field, value)];
   },
   category(field, text) {
@@ -156,10 +168,17 @@ export function weightOf({ fields }, publication, answers, label, count) {
   return { weight: byClass === null ? own : own * byClass[labels.indexOf(label)], atMost };
 }
 
+// The columns of all features, and of the products that the publication has of two of them.
+export const joined = ({ products }, blocks, times) => [
+  ...blocks.flat(),
+  ...products.flatMap(([left, right]) => blocks[left].flatMap((a) => blocks[right].map((b) => times(a, b)))),
+];
+
 // The encoded row before it is scaled, the label and the weight of a person's answers; `count` is how many rows she has.
 export function encodeWhole(numbers, publication, answers, count = 1) {
   const { fields, constants } = numbers;
-  const row = publication.features.flatMap((place) => encodeFeature(fields[place], answers[place], constants.words));
+  const blocks = publication.features.map((place) => encodeFeature(fields[place], answers[place], constants.words));
+  const row = joined(publication, blocks, (a, b) => a * b);
   const place = publication.outcome;
   const label = encodeOutcome(fields[place], answers[place], publication.labels);
   return { row, label, ...weightOf(numbers, publication, answers, label, count) };

@@ -5,7 +5,7 @@
 // too many lists of values, each value of these counts as a number between 0 and 1.
 
 import { boxFacts } from "./boxes.js";
-import { encodeFeature, encodeOutcome, encodeWhole, length, shrinkage, spelled, UNKNOWN, weightOf } from "./encoding.js";
+import { encodeFeature, encodeOutcome, encodeWhole, joined, length, nodesOf, shrinkage, spelled, UNKNOWN, weightOf } from "./encoding.js";
 import { derivatives, lossesBetween, steepestPoint } from "./losses.js";
 import { added, factsOf, reciprocals, size, smallest, squares } from "./records.js";
 import { dot } from "./softmax.js";
@@ -15,8 +15,8 @@ import { together } from "./together.js";
 const MOST_COMBINATIONS = 4096;
 const MOST_CORNERS = 4800;
 const MOST_BOXES = 200;
-// Up to so many unknown numbers all corners of a cell are looked at.
-const MOST_SIDES = 6;
+// Up to so many corners of a cell are looked at.
+const MOST_OF_CELL = 64;
 // Where values of an open answer are tried to see how much it would help, and of how many answers.
 const SHARES = [0.5, 0, 1, 0.25, 0.75];
 const MOST_LOOKED_AT = 4;
@@ -48,19 +48,33 @@ function combinations(numbers, answers, places) {
 const counted = (numbers, places) =>
   places.reduce((count, place) => count * valuesOf(numbers, numbers.fields[place]).length, 1);
 
+const shareAt = ({ low, high }, value) => (value - low) / (high - low);
+
 // Answers with a number at its low end (0), its high end (1) or between them.
 function placed({ fields }, answers, shares) {
   const filled = [...answers];
   for (const [place, share] of shares) {
     const { low, high } = fields[place];
-    filled[place] = String(share === 0 ? low : share === 1 ? high : low + share * (high - low));
+    const node = nodesOf(fields[place]).find((one) => shareAt(fields[place], one) === share);
+    filled[place] = String(share === 0 ? low : share === 1 ? high : (node ?? low + share * (high - low)));
   }
   return filled;
 }
 
-// All corners of a cell, which is a list of [place, from, to].
-const cornersOf = (cell) =>
-  cell.reduce((all, [place, from, to]) => all.flatMap((some) => [[...some, [place, from]], [...some, [place, to]]]), [[]]);
+// The ends of a side, and the knots between them: the columns of a number are linear from one to the next.
+function pointsOf(field, from, to) {
+  const inside = nodesOf(field).map((node) => shareAt(field, node)).filter((share) => from < share && share < to);
+  return [from, ...inside, to];
+}
+
+// All corners of a cell, which is a list of [place, from, to], and of the parts that knots cut it into.
+const cornersOf = ({ fields }, cell) =>
+  cell.reduce(
+    (all, [place, from, to]) => all.flatMap((some) => pointsOf(fields[place], from, to).map((share) => [...some, [place, share]])),
+    [[]],
+  );
+
+const cornerCount = ({ fields }, cell) => cell.reduce((count, [place, from, to]) => count * pointsOf(fields[place], from, to).length, 1);
 
 // The smallest size of a number between two others.
 const nearest = (a, b) => (a * b <= 0 ? 0 : Math.min(Math.abs(a), Math.abs(b)));
@@ -86,7 +100,7 @@ function hull(numbers, publication, rows) {
 // What is read of a record at most, over a cell.
 function factsAtMost(numbers, publication, answers, cell) {
   const { loss, coefficients, bases, outcome } = publication;
-  const corners = cornersOf(cell).map((corner) => encodeWhole(numbers, publication, placed(numbers, answers, corner)));
+  const corners = cornersOf(numbers, cell).map((corner) => encodeWhole(numbers, publication, placed(numbers, answers, corner)));
   const { points, norm, least } = hull(numbers, publication, corners.map(({ row }) => row));
   const scores = points.map((point) => dot(point, coefficients[0]));
   const score = [Math.min(...scores), Math.max(...scores)];
@@ -119,19 +133,26 @@ function factsAtMost(numbers, publication, answers, cell) {
   };
 }
 
-// The same by intervals. Values of a list that stays unknown may be anything between 0 and 1.
+const range = (values) => [Math.min(...values), Math.max(...values)];
+
+// What an answer may be that is no range: itself, or every value of a list that stays unknown.
+const valuesAt = (numbers, answers, place) =>
+  answers[place] === UNKNOWN ? valuesOf(numbers, numbers.fields[place]) : [answers[place]];
+
+// The same by intervals. Columns of a list that stays unknown may be anything between those of its values.
 function factsInBox(numbers, publication, answers, cell) {
   const { fields, constants } = numbers;
   const [low, high] = [1, 2].map((end) => placed(numbers, answers, cell.map((side) => [side[0], side[end]])));
-  const columns = publication.features.flatMap((place) => {
-    const known = answers[place] !== UNKNOWN || fields[place].kind === "number";
-    const [from, to] = (known ? [low, high] : [filled(numbers, low), filled(numbers, high)]).map((all) =>
-      encodeFeature(fields[place], all[place], constants.words),
-    );
-    return from.map((one, i) => (known ? [Math.min(one, to[i]), Math.max(one, to[i])] : [0, 1]));
+  const blocks = publication.features.map((place) => {
+    const side = cell.find(([one]) => one === place);
+    const shares = side ? pointsOf(fields[place], side[1], side[2]) : [];
+    const texts = side ? shares.map((share) => placed(numbers, answers, [[place, share]])[place]) : valuesAt(numbers, answers, place);
+    const tried = texts.map((text) => encodeFeature(fields[place], text, constants.words));
+    return tried[0].map((_, i) => range(tried.map((columns) => columns[i])));
   });
+  const columns = joined(publication, blocks, (a, b) => range(a.flatMap((x) => b.map((y) => x * y))));
   const outcomes = [low, high].map((all) => encodeOutcome(fields[publication.outcome], all[publication.outcome], publication.labels));
-  const labels = [Math.min(...outcomes), Math.max(...outcomes)];
+  const labels = range(outcomes);
   return boxFacts(numbers, publication, columns, labels, weightOf(numbers, publication, low, outcomes[0], 1).weight);
 }
 
@@ -152,7 +173,7 @@ function atMost(numbers, answers, cell, options) {
   const lists = middle.map((_, place) => place).filter(isOpen(numbers, middle));
   const facts = numbers.publications.map((publication) => {
     if (!involved(publication, [...cell.map(([place]) => place), ...lists])) return factsOf(numbers, publication, filled(numbers, middle));
-    const cornered = publication.loss.name !== "softmax" && lists.length === 0 && cell.length <= MOST_SIDES;
+    const cornered = publication.loss.name !== "softmax" && lists.length === 0 && cornerCount(numbers, cell) <= MOST_OF_CELL;
     return (cornered ? factsAtMost : factsInBox)(numbers, publication, answers, cell);
   });
   return together(numbers, facts, { ...options, member: null }) * (1 + ROUNDING);
@@ -170,20 +191,23 @@ function halves(cell) {
 }
 
 // Whether cells are boxes of intervals, each of which takes longer to look at than corners do.
-const boxed = ({ publications }, ranges) => ranges.length > MOST_SIDES || publications.some(({ loss }) => loss.name === "softmax");
+const boxed = (numbers, cell) =>
+  cornerCount(numbers, cell) > MOST_OF_CELL || numbers.publications.some(({ loss }) => loss.name === "softmax");
+
+const wholeCell = (places) => places.map((place) => [place, 0, 1]);
 
 // Cells with the largest bound are halved first. Stops as soon as the bound says the same to a reader as a value
 // that is reached, or lies close to it.
 function overRanges(numbers, ways, places, options, same, effort) {
-  const most = effort * (boxed(numbers, places) ? MOST_BOXES : MOST_CORNERS / 2 ** places.length);
+  const whole = wholeCell(places);
+  const most = effort * (boxed(numbers, whole) ? MOST_BOXES : MOST_CORNERS / cornerCount(numbers, whole));
   const made = (answers, cell) => ({ answers, cell, bound: atMost(numbers, answers, cell, options) });
-  const whole = places.map((place) => [place, 0, 1]);
   let open = ways.map((answers) => made(answers, whole));
   let reached = 0;
   for (let cells = 0; ; cells += 1) {
     const top = open.reduce((most, one) => (one.bound > most.bound ? one : most));
     const middle = placed(numbers, top.answers, top.cell.map(([place, from, to]) => [place, (from + to) / 2]));
-    const ends = cells === 0 && places.length <= MOST_SIDES ? cornersOf(top.cell).map((corner) => placed(numbers, top.answers, corner)) : [];
+    const ends = cells === 0 && cornerCount(numbers, top.cell) <= MOST_OF_CELL ? cornersOf(numbers, top.cell).map((corner) => placed(numbers, top.answers, corner)) : [];
     reached = Math.max(reached, ...[middle, ...ends].map((answers) => exactly(numbers, answers, { ...options, member: null })));
     const close = same(top.bound, reached) && top.bound <= reached * (1 + 10 * CLOSE);
     if (close || top.bound <= reached * (1 + CLOSE) || places.length === 0 || cells > most) return top.bound;
@@ -198,7 +222,7 @@ export function largestTotal(numbers, answers, options, same = () => false, effo
   const unknown = searched(numbers, answers);
   const ranges = unknown.filter((place) => numbers.fields[place].kind === "number");
   const lists = unknown.filter((place) => numbers.fields[place].kind !== "number");
-  const most = ranges.length > 0 && boxed(numbers, ranges) ? MOST_BOXES : MOST_COMBINATIONS / 4 ** ranges.length;
+  const most = ranges.length > 0 && boxed(numbers, wholeCell(ranges)) ? MOST_BOXES : MOST_COMBINATIONS / 4 ** ranges.length;
   const few = counted(numbers, lists) <= effort * most;
   // Classes are always tried one by one: a loss has no value between two of them.
   const tried = few ? lists : lists.filter((place) => numbers.fields[place].role === "outcome");
