@@ -13,7 +13,7 @@ from expost._common.typing import FloatArray
 from expost.data.dates import PublicDate, as_days, days
 from expost.data.fields import Bounded, Chosen, Measured
 from expost.data.texts import DeclaredModel, FieldTexts, Text
-from expost.data.values import as_numbers, class_text, filled, text_codes
+from expost.data.values import as_numbers, class_text, filled, share_between, text_codes
 from expost.exceptions import printable
 
 MOST_KNOTS = 20
@@ -152,9 +152,10 @@ class _Scale(_OneColumn, Bounded):
 
     def _coded(self, numbers: FloatArray) -> FloatArray:
         """Numbers on the encoded scale; with knots, clipped alone."""
+        low, *_, high = self.nodes
         if self.knots:
-            return np.clip(numbers, *self.limits)
-        share = self.share(numbers)
+            return np.clip(numbers, low, high)
+        share = share_between(numbers, low, high)
         return 2.0 * share - 1.0 if self.symmetric else share
 
     def expanded(self, codes: NDArray[Any]) -> list[NDArray[Any]]:

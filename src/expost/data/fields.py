@@ -5,8 +5,6 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from expost._common.namespaces import namespace_of
-from expost._common.typing import FloatArray
 from expost.data.texts import FieldTexts, Line, Units, Word
 from expost.data.values import of_one_kind
 from expost.exceptions import printable
@@ -38,12 +36,6 @@ class Bounded(FieldTexts):
     def values(self) -> str:
         """The declared values in words."""
         return f"{self.low} to {self.high}"
-
-    def share(self, values: FloatArray) -> FloatArray:
-        """Where numbers lie between the bounds, from 0 to 1; those beyond them are clipped."""
-        low, high = self.limits
-        share: FloatArray = (namespace_of(values).clip(values, low, high) - low) / (high - low)
-        return share
 
 
 class Measured(Bounded):

@@ -11,7 +11,7 @@ from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost.data.fields import Chosen, Measured
 from expost.data.texts import LONGEST_TEXT, Text
-from expost.data.values import class_text, of_one_kind, plain_class
+from expost.data.values import class_text, of_one_kind, plain_class, share_between
 from expost.exceptions import printable
 from expost.losses.outcomes import LARGEST_COUNT
 
@@ -99,7 +99,7 @@ class NumberLabel(NumericLabel):
 
     def scaled(self, values: FloatArray) -> FloatArray:
         """Clip outcomes to the bounds and map these to [-1, 1], the scale of the fit."""
-        return 2.0 * self.share(values) - 1.0
+        return 2.0 * share_between(values, *self.limits) - 1.0
 
     def unscaled(self, values: FloatArray) -> FloatArray:
         """Map predictions back to the units of the outcome, and those beyond its bounds to the bound."""

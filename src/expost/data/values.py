@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost._common.validation import numeral
 from expost.exceptions import DomainError
@@ -193,6 +194,12 @@ def filled(numbers: FloatArray, name: str, missing: float | None) -> FloatArray:
     """Numbers with the default for those that are missing."""
     gone = np.isnan(numbers)
     return np.where(gone, _default_of(name, missing), numbers) if gone.any() else numbers
+
+
+def share_between(values: FloatArray, low: float, high: float) -> FloatArray:
+    """Where numbers lie between two bounds, from 0 to 1; those beyond them are clipped."""
+    share: FloatArray = (namespace_of(values).clip(values, low, high) - low) / (high - low)
+    return share
 
 
 def _default_of(name: str, missing: Any) -> Any:
