@@ -21,13 +21,12 @@ from expost._common.validation import LibraryName
 from expost.data.dialect import PLAIN, Dialect
 from expost.data.features import Date, Feature, Interaction, Number, check_interactions
 from expost.data.labels import Class, ClassLabel, Label, NumericLabel
+from expost.data.refusals import error_in_file, explained
 from expost.data.texts import (
     Contact,
     PublicationTexts,
     Text,
     Texts,
-    error_in_file,
-    explained,
     toml_lines,
     toml_value,
 )

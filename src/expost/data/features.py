@@ -11,8 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from expost._common.typing import FloatArray
 from expost.data.dates import PublicDate, as_days, days
-from expost.data.fields import Bounded, Chosen, Measured
-from expost.data.texts import DeclaredModel, FieldTexts, Text
+from expost.data.texts import Bounded, Chosen, DeclaredModel, FieldTexts, Measured, Text
 from expost.data.values import as_numbers, class_text, filled, share_between, text_codes
 from expost.exceptions import printable
 

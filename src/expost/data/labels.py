@@ -9,8 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
-from expost.data.fields import Chosen, Measured
-from expost.data.texts import LONGEST_TEXT, Text
+from expost.data.texts import LONGEST_TEXT, Chosen, Measured, Text
 from expost.data.values import class_text, of_one_kind, plain_class, share_between
 from expost.exceptions import printable
 from expost.losses.outcomes import LARGEST_COUNT

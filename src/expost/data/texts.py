@@ -1,12 +1,12 @@
-"""What a publisher declares in words, and what is wrong with a declaration, in one sentence."""
+"""What a publisher declares in words, and what fields have: bounds and units, or a list of values."""
 
 import datetime
 import json
+import math
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast, dataclass_transform
 
 from pydantic import (
@@ -22,39 +22,15 @@ from pydantic import (
 )
 
 from expost._common.strict_json import FrozenModel
-from expost._common.validation import LanguageName, as_written
-from expost.exceptions import DomainError
+from expost._common.validation import LanguageName
+from expost.data.refusals import sentence_of
+from expost.data.values import of_one_kind
+from expost.exceptions import DomainError, printable
 
 if TYPE_CHECKING:
     from pydantic._internal._model_construction import ModelMetaclass  # it has no public name
 else:
     ModelMetaclass = type(BaseModel)
-
-
-# How each kind of value is called, by the word in pydantic's type of error, with an example of it in TOML.
-_KINDS = {
-    "string": 'a text, such as "north"',
-    "float": "a number, such as 120.0",
-    "int": "a whole number, such as 3",
-    "finite": "a finite number",
-    "bool": "true or false",
-    "date": "a date, such as 1980-12-31, without a time",
-    "tuple": 'a list, such as ["north", "south"]',
-    "list": 'a list, such as ["north", "south"]',
-    "dict": "a table of keys, such as { years = 1.0 }",
-    "model": "a part with keys of its own",
-}
-# What is said of other errors, by their types.
-_SENTENCES = {
-    "missing": "{key} is missing",
-    "extra_forbidden": "{key} {unknown}",
-    "union_tag_not_found": "`kind`{owner} is missing",
-    "union_tag_invalid": "`kind`{owner} must be one of {choices}; got {got}",
-    "too_short": "{key} must have {min_length} entries or more",
-    "greater_than": "{key} must be above {gt:g}; got {got}",
-    "literal_error": "{key} must be {choices}; got {got}",
-}
-_LONGEST = 60
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(Field,))
@@ -65,102 +41,12 @@ class _DeclaredType(ModelMetaclass):
             return super().__call__(*args, **fields)
         except ValidationError as error:
             keys = set(cast(type[BaseModel], self).model_fields)
-            sentence = _sentence(error, fields, keys)
+            sentence = sentence_of(error, fields, keys)
         raise DomainError(f"{self.__name__} is not valid: {sentence}.")
 
 
 class DeclaredModel(FrozenModel, metaclass=_DeclaredType):
     """A part of a domain; to make one that is not valid raises DomainError."""
-
-
-def error_in_file(error: ValidationError, content: Mapping[str, Any], keys: Collection[str]) -> DomainError:
-    """The error for what validation found first in a file, whose keys are ``keys``; the caller raises it."""
-    sentence = _sentence(error, content, keys)
-    return DomainError(f"the domain file is not valid: {sentence}. docs/domain.md explains every key.")
-
-
-# Values that people write as they are used to, each with what TOML has in its place.
-_HABITS = {
-    r"=\s*[+-]?\d+,\d+\s*(#.*)?$": "a number has a decimal point: 0.2",
-    r"=\s*\d{1,2}[./]\d{1,2}[./]\d{4}\s*(#.*)?$": "a date is written year first: 2015-01-31",
-    r"=\s*[^\W\d][\w .-]*(#.*)?$": 'a text stands in quotes: "north"; true and false are small letters',
-    r"=\s*\[\s*[^\W\d\"']": 'texts in a list stand in quotes: ["north", "south"]',
-    r"[\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb]": 'quotes are straight: "north"',
-}
-
-
-def explained(error: ValueError, text: str) -> str:
-    """What is wrong with a file of TOML: the line that cannot be read, and a hint where a habit is known."""
-    found = re.search(r"\(at line (\d+)", str(error))
-    lines = text.splitlines()
-    if found is None or int(found[1]) > len(lines):
-        return str(error)
-    line = lines[int(found[1]) - 1].strip()
-    hint = next((words for habit, words in _HABITS.items() if re.search(habit, line)), str(error))
-    return f"line {found[1]} is {_shown(line)}; {hint}"
-
-
-def _sentence(error: ValidationError, content: Mapping[str, Any], keys: Collection[str]) -> str:
-    """What validation found first, and how much more, without the full stop."""
-    first, *more = error.errors(include_url=False)
-    owner, rest = _owner(list(first["loc"]), content)
-    sentence = _said(first, owner, rest, keys)
-    # A list whose entries are refused is also said to be too short.
-    others = sum(one["type"] != "too_short" for one in more)
-    return sentence + (f" ({others} more after this)" if others else "")
-
-
-def _said(first: Any, owner: str, rest: list[Any], keys: Collection[str]) -> str:
-    """What is wrong with the part of a domain that is called so."""
-    kind, where, context = first["type"], first["loc"], first.get("ctx", {})
-    family = kind.split("_")[0]
-    key = f"`{rest[0]}`{owner}" if rest else owner.removeprefix(" of ")
-    if kind == "value_error":
-        message = str(context["error"])
-        return f"{key} {message}" if rest and not message.startswith("`") else message
-    if kind == "missing" and not rest:
-        return f"the part [{where[0]}] is missing"
-    if kind in _SENTENCES:
-        choices = context.get("expected_tags", context.get("expected", "")).replace("'", '"')
-        got = _shown(context.get("tag", first["input"]))
-        unknown = _unknown("".join(map(str, where[-1:])), keys)
-        words = {"key": key, "owner": owner, "choices": choices, "got": got, "unknown": unknown}
-        return _SENTENCES[kind].format(**context | words)
-    if family in _KINDS and kind.endswith(("_type", "_number", "_parsing")):
-        entry = "every entry of " * isinstance((None, *rest)[-1], int)
-        return f"{entry}{key} must be {_KINDS[family]}; got {_shown(first['input'])}"
-    return f"{key} is refused: {first['msg'].removeprefix('Value error, ')}"
-
-
-def _owner(where: list[Any], content: Mapping[str, Any]) -> tuple[str, list[Any]]:
-    """The part of the file that a path leads to, in words, and the rest of the path.
-
-    pydantic inserts the kind of a feature into the path, and a name may be missing.
-    """
-    first, second, *rest = [*where, None, None][: max(len(where), 2)]
-    if first in ("features", "interactions") and isinstance(second, int):
-        word, part = first.removesuffix("s"), content[first][second]
-        name = part.get("name") if isinstance(part, Mapping) else getattr(part, "name", None)
-        called = f"the {word} {name!r}" if isinstance(name, str) else f"{word} number {second + 1}"
-        return f" of {called}", rest[first == "features" :]
-    if first == "label":
-        return " of the label", rest
-    if isinstance(second, str):
-        return f" of [{first}]", [second, *rest]
-    return "" if where else " of the domain", where
-
-
-def _unknown(key: str, keys: Collection[str]) -> str:
-    if key in keys:
-        return "does not belong there: no such part of a domain file has this key"
-    close = get_close_matches(key, keys, n=1)
-    return "is no key of a domain file" + (f" (perhaps `{close[0]}` is meant)" if close else "")
-
-
-def _shown(value: object) -> str:
-    text = str(value).lower() if isinstance(value, bool) else as_written(value)
-    text = str(value) if isinstance(value, datetime.date) else text
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
 
 
 # Letters that end a line, steer a terminal or reverse the order of what is read; none belongs into a label.
@@ -252,6 +138,75 @@ class FieldTexts(Texts):
     # Kinds of fields declare an example and an effect each in their own type.
     text_names = ("title", "question", "help", "group", "aliases", "unit", "units", "titles", "example")
     added_names = ("effect", "knots")
+
+
+class Bounded(FieldTexts):
+    """A field with public bounds."""
+
+    kind: str
+    low: Any
+    high: Any
+    example: Any = None
+
+    @model_validator(mode="after")
+    def _bounds(self) -> Self:
+        low, high = self.limits
+        if not low < high or not math.isfinite(high - low):
+            raise ValueError(f"`{printable(self.name)}` must have low < high")
+        if self.example is not None and not self.low <= self.example <= self.high:
+            raise ValueError(f"`{printable(self.name)}` must have an example within its bounds")
+        return self
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The bounds as numbers."""
+        return self.low, self.high
+
+    @property
+    def values(self) -> str:
+        """The declared values in words."""
+        return f"{self.low} to {self.high}"
+
+
+class Measured(Bounded):
+    """A field on a scale with public bounds, and texts about its units."""
+
+    low: float
+    high: float
+    example: float | None = None
+    """The value of the invented person that the page shows first."""
+    unit: Word | None = None
+    """The unit of the bounds and of the answer."""
+    units: Units = ()
+    """Other units, each with what to multiply by to come to ``unit``."""
+
+    @model_validator(mode="after")
+    def _other_units(self) -> Self:
+        names = [name for name, _ in self.units]
+        if names and (self.unit is None or self.unit in names or len(set(names)) < len(names)):
+            raise ValueError("`units` must be units other than `unit`, which must be declared too")
+        return self
+
+    @property
+    def values(self) -> str:
+        """The declared values in words."""
+        return f"{self.low:g} to {self.high:g}"
+
+
+class Chosen(FieldTexts):
+    """A field that has one of several declared values."""
+
+    titles: Annotated[tuple[Line, ...], Field(strict=False)] = ()
+    """What to call each value, in the order of the values."""
+    example: Any = None
+
+    def check_texts(self, values: tuple[Any, ...]) -> None:
+        """Raise ValueError unless the example is one of the values, and each of them has a title or none."""
+        example = self.example
+        if example is not None and (example not in values or not of_one_kind([example, *values])):
+            raise ValueError(f"`{printable(self.name)}` must have an example that is one of its values")
+        if self.titles and len(set(self.titles)) != len(values):
+            raise ValueError(f"`titles` must be {len(values)} different texts, one for each value")
 
 
 class Contact(Texts):
