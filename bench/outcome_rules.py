@@ -2,7 +2,7 @@
 
     python -m bench.outcome_rules [--draws 8] [--kind counts|amounts|quantiles] [--json FILE]
 
-Each width is a multiple of the one that was the default before, and each ridge a multiple of the one that
+Each width is a multiple of the default, and each ridge a multiple of the one that
 ``calibrate`` takes for that width. Large tables have 4,000 rows here. What is compared is how far D² lies
 below that of the model without privacy, in medians over draws of the noise and then in means over tables;
 more than one counts as one.
@@ -27,15 +27,8 @@ from expost.exceptions import CalibrationError
 
 WIDTHS, RIDGES = (0.5, 1.0, 2.0, 4.0, 8.0), (0.5, 1.0, 2.0)
 WORST = 1.0
-# What was the default before, as a part of today's: counts were twice as narrow.
-BEFORE = {"counts": 0.5, "amounts": 1.0, "quantiles": 1.0}
 # So many rows of a table are enough to choose by.
 ROWS = 4_000
-
-
-def width_name(kind):
-    """The argument that is the width of a model of this kind."""
-    return "scale" if kind == "quantiles" else "threshold"
 
 
 @cache
@@ -82,12 +75,10 @@ def tried(name, draws):
         if not about["chosen_on"]:
             return
         best, radius = comparison.plain()["d2"], comparison.problem.radius
-        argument = width_name(about["kind"])
         for epsilon in EPSILONS:
-            few = comparison.small
-            default = comparison.model(epsilon).fit(few.columns, few.outcome).plan_.loss
+            default, argument = comparison.default(epsilon)
             for width, ridge in product(WIDTHS, RIDGES):
-                plan = planned(default, epsilon, argument, BEFORE[about["kind"]] * width, ridge)
+                plan = planned(default, epsilon, argument, width, ridge)
                 if plan is not None:
                     found = minimisers(plan, comparison.rows / radius, comparison.labels, draws) / radius
                     score = comparison.median(found)["d2"]

@@ -21,6 +21,7 @@ SOURCES = {
         "bench/results/more_regularisation.json",
         "python -m bench.more_regularisation",
     ),
+    "outcomes": ("bench/results/outcomes.json", "python -m bench.outcomes --draws 8"),
     "outcome rules": ("bench/results/outcome_rules.json", "python -m bench.outcome_rules"),
     "sparse": ("bench/results/sparse.json", "python -m bench.sparse --draws 6"),
     "corners": ("bench/results/corners.json", "python -m bench.fit --corners"),

@@ -24,7 +24,7 @@ from expost.privacy.scales import REPORT_KINDS
 _WIDTH = 0.28
 _NARROWEST, _WIDEST = 0.05, 1.0
 # The width of the pinball loss's corner, and thresholds in units of the typical count and of the mean.
-_ROUNDED, _OF_COUNTS, _OF_AMOUNTS = 0.1, 4.4, 0.8
+_ROUNDED, _OF_COUNTS, _OF_AMOUNTS = 0.1, 2.2, 0.8
 # A loss that leaves the logistic one any earlier hardly bends: no model could be told from another.
 _SMALLEST_CORNER = 0.1
 # The cap of the longest rows, as a share of what it is where all rows have one cap.
@@ -81,7 +81,7 @@ def quantile_loss(
 def count_loss(epsilon: float, delta: float, *, threshold: float | None = None) -> BoundedPoisson:
     r"""The loss of a count that suits a budget, in units of an eighth of the largest; or with a threshold.
 
-    By default that is :math:`4.4\,\sigma_1^{-1/4}`.
+    By default that is :math:`2.2\,\sigma_1^{-1/4}`.
     """
     width = _by_noise(_OF_COUNTS, epsilon, delta) if threshold is None else threshold
     return BoundedPoisson(LARGEST_COUNT, width)
