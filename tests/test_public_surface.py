@@ -18,7 +18,8 @@ NAMES = [
     "Dialect", "Domain", "GammaRegression", "GeneralizedLinearModel", "Interaction", "LabelSet",
     "Ledger", "LinearRegression",
     "LipschitzPoisson",     "LocationScale", "LogisticLoss", "LogisticRegression", "Loss",
-    "Number", "NumberLabel", "Plan", "PoissonRegression", "PseudoHuber", "Publication", "PublicationTexts",
+    "Number", "NumberLabel", "OrderedLabel", "OrdinalRegression", "Plan", "PoissonRegression",
+    "PseudoHuber", "Publication", "PublicationTexts",
     "QuantileRegression",
     "RecordBall", "RecordBox", "SmoothedHinge", "SmoothedHingeClassifier",
     "SmoothedNorm", "SmoothedPinball", "SoftmaxLoss", "SquaredLoss", "VectorLoss", "YesNo",
@@ -29,6 +30,7 @@ NAMES = [
 ESTIMATORS = (
     expost.LogisticRegression,
     expost.LinearRegression,
+    expost.OrdinalRegression,
     expost.QuantileRegression,
     expost.PoissonRegression,
     expost.GammaRegression,

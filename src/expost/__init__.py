@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         ClassLabel as ClassLabel,
         CountLabel as CountLabel,
         NumberLabel as NumberLabel,
+        OrderedLabel as OrderedLabel,
     )
     from expost.data.tables import scan as scan
     from expost.data.texts import Contact as Contact, PublicationTexts as PublicationTexts
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         GeneralizedLinearModel as GeneralizedLinearModel,
         LinearRegression as LinearRegression,
         LogisticRegression as LogisticRegression,
+        OrdinalRegression as OrdinalRegression,
         PoissonRegression as PoissonRegression,
         QuantileRegression as QuantileRegression,
         SmoothedHingeClassifier as SmoothedHingeClassifier,
@@ -76,11 +78,11 @@ _NAMES = {
     "data.dialect": "Dialect",
     "data.domain": "Domain",
     "data.features": "Category Date Interaction Number YesNo",
-    "data.labels": "AmountLabel ClassLabel CountLabel NumberLabel",
+    "data.labels": "AmountLabel ClassLabel CountLabel NumberLabel OrderedLabel",
     "data.tables": "scan",
     "data.texts": "Contact PublicationTexts",
     "estimators": "ConvexModel GammaRegression GeneralizedLinearModel LinearRegression LogisticRegression "
-    "PoissonRegression QuantileRegression SmoothedHingeClassifier",
+    "OrdinalRegression PoissonRegression QuantileRegression SmoothedHingeClassifier",
     "ledger": "Ledger",
     "losses": "BoundedGamma BoundedPoisson ConvexLoss DerivativeCurve LabelSet LipschitzPoisson "
     "LocationScale LogisticLoss Loss PseudoHuber RecordBall RecordBox SmoothedHinge "

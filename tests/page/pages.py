@@ -122,7 +122,7 @@ def as_table(answers, domain, *, classified=False):
         return X, labels if classified else np.array(labels, dtype=float)
     names = [feature.name for feature in domain.features]
     frame = pd.DataFrame(rows, columns=names, dtype=object)
-    return frame, labels if isinstance(domain.label, ClassLabel) else np.array(labels, dtype=float)
+    return frame, labels if domain.classes is not None else np.array(labels, dtype=float)
 
 
 @cache

@@ -80,8 +80,9 @@ def fit(options: FitOptions) -> None:
         aside = None if options.test is None else scan(options.test, client=client, dialect=dialect)
         _check_places(options, table, aside, declared.domain.person)
         size = try_publication(plan, columns, corners=declared.corners, **declared.published)
-        explain(declared.out, plan, columns, declared.corners)
-        announce(declared.out, plan, options.output, options.losses, account)
+        explain(declared.out, plan, declared.domain, declared.corners)
+        of_people = declared.domain.person is not None
+        announce(declared.out, plan, options.output, options.losses, account, of_people=of_people)
         records, held = _read_tables(declared, table, aside)
         if options.dry_run:
             declared.out.print("Dry run: everything fits, and nothing was spent or written.")
@@ -138,19 +139,21 @@ def _read_tables(
     """Read and encode both tables, and check every record once."""
     options, plan, domain = declared.options, declared.plan, declared.domain
 
-    def read(table: LazyTable, domain: Domain, weighting: Weighting, weight: str | None) -> Encoded:
-        records = Declared.of(plan, classes=domain.classes, domain=domain, weighting=weighting)
+    def read(
+        table: LazyTable, domain: Domain, weighting: Weighting, weight: str | None, unit: str
+    ) -> Encoded:
+        records = Declared.of(plan, classes=domain.classes, domain=domain, weighting=weighting, unit=unit)
         encoded = encode_records(table, None, records, weight)
         check_room(plan, encoded, corners=declared.corners)
         return replace(encoded, watch=progress.watch).checked_for(plan.loss, plan.max_weight)
 
     with show_progress("Reading the table and checking it") as progress:
         with _pointing_to_check(options.domain, options.table):
-            records = read(table, domain, declared.weighting, options.weight)
+            records = read(table, domain, declared.weighting, options.weight, plan.unit)
         if aside is None or options.test is None:
             return records, None
         with _pointing_to_check(options.domain, options.test, weight=None, max_weight=None):
-            return records, read(aside, domain.without_people, UNWEIGHTED, None)
+            return records, read(aside, domain.without_people, UNWEIGHTED, None, "row")
 
 
 @contextmanager
@@ -183,7 +186,7 @@ def _spend(
             parts = (part.loss for part in terms)
             named = declared.domain.person or options.identifier
             written: Any = {"overwrite": options.force, "dialect": declared.domain.table}
-            write_losses(options.losses, parts, table, named, records.people, **written)
+            write_losses(options.losses, parts, table, named, records.whose, **written)
         result["private_losses"] = options.losses
         say(f"Private:   {legible(options.losses)}", to=out)
     if held is not None:

@@ -8,7 +8,9 @@ from expost._common.validation import numeral, parameter_error
 from expost.cli.base import console, print_json, say
 from expost.cli.commands import PlanOptions
 from expost.cli.words import explain
+from expost.data.design import intercept_count
 from expost.data.domain import Domain
+from expost.data.labels import RowsLabel
 from expost.data.weights import Weighting
 from expost.exceptions import FileError
 from expost.fitting.private_fit import corners_for
@@ -42,7 +44,7 @@ def plan(domain: Path, options: PlanOptions, as_json: bool) -> None:
         known = {} if corners is None else {"corners": corners.described(columns)}
         print_json(planned.fields() | known)
     else:
-        explain(console, planned, len(declared.column_names), corners)
+        explain(console, planned, declared, corners)
         say("\nThe same in numbers, for experts:\n")
         console.print(planned)
 
@@ -81,7 +83,7 @@ def make_plan(domain: Domain, options: PlanOptions) -> Plan:
         rows_at_most=options.rows_at_most,
         max_weight=max_weight,
         reduced=default_reduced(loss, options.report, len(domain.column_names) + INTERCEPT),
-        unit="row" if domain.person is None else "person",
+        unit=domain.unit,
         recalibrate=options.recalibrate,
     )
 
@@ -96,7 +98,8 @@ def make_corners(domain: Domain, options: PlanOptions, plan: Plan) -> Corners | 
             l1 = numeral(l1)
         except ValueError:
             raise parameter_error("l1", "a number or 'auto'", options.l1) from None
-    return corners_for(plan, l1, domain.coef_bounds, len(domain.column_names))
+    intercepts = intercept_count(domain.label, fit_intercept=INTERCEPT)
+    return corners_for(plan, l1, domain.coef_bounds, len(domain.column_names), intercept=intercepts)
 
 
 # The losses that suit each kind of outcome, the default first; several classes have the first of theirs.
@@ -105,12 +108,14 @@ _SUITABLE = {
     "number": ("pseudo_huber", "smoothed_pinball"),
     "count": ("bounded_poisson",),
     "amount": ("bounded_gamma",),
+    "ordered": ("logistic",),
 }
 _OUTCOMES = {
     "classes": "{classes} classes",
     "number": "a number",
     "count": "a count",
     "amount": "an amount",
+    "ordered": "{classes} ordered classes",
 }
 # Which losses an option is about.
 _ABOUT = {
@@ -127,7 +132,7 @@ def make_loss(domain: Domain, options: PlanOptions, max_weight: float) -> AnyLos
     level, penalty = options.level, None if options.l2 is None else options.l2 / max_weight
     classes: Any = {"cap": options.cap, "l2": penalty, "radius": radius, "recalibrate": options.recalibrate}
     made: dict[str, Callable[[], AnyLoss]] = {
-        "logistic": lambda: classification_loss(len(domain.classes or ()), **budget, **classes),
+        "logistic": lambda: classification_loss(_compared(domain), **budget, **classes),
         "smoothed_hinge": lambda: as_loss("smoothed_hinge"),
         "pseudo_huber": lambda: regression_loss(**budget, threshold=options.threshold, radius=radius),
         "smoothed_pinball": lambda: quantile_loss(**budget, level=_MEDIAN if level is None else level),
@@ -135,6 +140,11 @@ def make_loss(domain: Domain, options: PlanOptions, max_weight: float) -> AnyLos
         "bounded_gamma": lambda: amount_loss(**budget, threshold=options.threshold),
     }
     return made[_loss_for(domain, options)]()
+
+
+def _compared(domain: Domain) -> int:
+    """How many classes the loss tells apart: two in each row, where a record is several."""
+    return 2 if isinstance(domain.label, RowsLabel) else len(domain.classes or ())
 
 
 def _loss_for(domain: Domain, options: PlanOptions) -> str:

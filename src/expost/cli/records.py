@@ -42,12 +42,12 @@ from expost.data.people import ONE_PERSON, People
 from expost.data.values import class_text
 from expost.exceptions import DomainError, FileError, PublicationError
 from expost.fitting.ex_post import streamed_terms
-from expost.fitting.prediction import Predictors, predicted_labels, probabilities
+from expost.fitting.prediction import Predictors, predicted_labels
 from expost.fitting.private_fit import FALSE_ALARMS, plausible, recover
 from expost.losses import LogisticLoss, SoftmaxLoss
 from expost.page.promises import promised_together
 from expost.publication import Publication
-from expost.publication.readings import encoded_for, encoded_records, encoded_rows
+from expost.publication.readings import encoded_for, encoded_records, encoded_rows, score_coefficients
 from expost.reports.base import Bounds, Figures, Scope
 from expost.reports.evaluate import streamed_figures
 from expost.reports.several import streamed_totals
@@ -118,8 +118,7 @@ def predict(publication: Path, records: Path, output: Path | None, options: Reco
 
 def _predictions(publication: Publication, table: LazyTable, watch: Watch) -> Iterator[Columns]:
     """Predictions and, of a logistic model, probabilities, in runs of records; as private as these."""
-    coefficients = publication.loss.by_predictor(publication.release.coefficients)
-    work = Predictors(coefficients.T if len(coefficients) > 1 else coefficients[0])
+    work = Predictors(score_coefficients(publication))
     rows = replace(encoded_rows(publication, table), watch=watch)
     likely = isinstance(publication.loss, LogisticLoss | SoftmaxLoss) and publication.classes is not None
     for predictor in rows.sweep(work, products=True):
@@ -131,7 +130,7 @@ def _predictions(publication: Publication, table: LazyTable, watch: Watch) -> It
             labels = [class_text(one) for one in labels.tolist()]
         columns: dict[str, Any] = {"prediction": labels}
         if likely:
-            columns |= zip(_names(publication)[1:], probabilities(scores).T, strict=True)
+            columns |= zip(_names(publication)[1:], publication.probabilities(scores).T, strict=True)
         yield columns
 
 
@@ -191,7 +190,7 @@ def bounds(options: BoundsOptions) -> None:
         records = [
             replace(encoded_for(one, table, None, options.weight, groups), watch=watch) for one in read
         ]
-        people = records[0].people
+        people = records[0].whose
         parts = first.passing(_figures(read, options, scope, records))
         if output is not None:
             parts = with_identifiers(parts, table, person or reading.identifier, people)
@@ -207,7 +206,7 @@ def bounds(options: BoundsOptions) -> None:
 
 def _people(read: list[Publication], options: BoundsOptions) -> tuple[str | None, Any]:
     """The column that says whose each row is, where there is one, and what stands for it in `groups`."""
-    of_people = any(one.release.plan.unit == "person" for one in read)
+    of_people = any(one.of_people for one in read)
     person = person_column(options.person, options.reading, of_people=of_people)
     if person is not None or not of_people:
         return person, person
@@ -272,15 +271,15 @@ class _Bounded:
 
     def show(self) -> None:
         """A table of the first records, and sentences on what it says."""
-        output, units = self.options.output, {one.release.plan.unit for one in self.read}
+        output, of_people = self.options.output, {one.of_people for one in self.read}
         shown = _bounds_table(self.options.publications, self.first.columns(), unit_of(self.people))
         # A family is promised less than each of its records: `epsilon_for` of a plan says how much.
-        whom = "everyone" if self.people is None or units == {"person"} else "every single record"
+        whom = "everyone" if self.people is None or of_people == {True} else "every single record"
         shown.caption = f"for comparison, the worst case promised to {whom}: {self.promised:.4g}"
         shown.caption += self._left()
         console.print(shown)
         if self.people is not None:
-            say(_whose(self.person, of_people="person" in units))
+            say(_whose(self.person, of_people=True in of_people))
         say(Scope.of(self.scope).sentence(self.options.confidence))
         if self.options.wallet or len(self.read) > 1:
             offered = not self.options.wallet and self.people is None  # people have none
@@ -398,7 +397,7 @@ def losses(options: LossesOptions) -> None:
     """Recompute everyone's exact loss; private."""
     check_order(options.publication, options.table)
     read, reading, output = Publication.load(options.publication), options.reading, options.output
-    person = person_column(options.person, reading, of_people=read.release.plan.unit == "person")
+    person = person_column(options.person, reading, of_people=read.of_people)
     _check_declared(read, options.weight, person)
     tally = Tally()
     listed: list[float] = []
@@ -408,7 +407,7 @@ def losses(options: LossesOptions) -> None:
         inputs = (options.publication, options.table, *table.paths)
         check_figures(output, "exact losses", private=True, inputs=inputs, overwrite=reading.force)
         records = replace(encoded_records(read, table, None, options.weight, person), watch=watch)
-        people, named = records.people, person or reading.identifier
+        people, named = records.whose, person or reading.identifier
         counted = tally.counted(_exact_losses(read, records))
         if output is not None:
             written: Any = {"overwrite": reading.force, "dialect": dialect_of(reading)}
@@ -445,7 +444,7 @@ def _check_declared(publication: Publication, weight: str | None, person: str | 
             "the records of this publication had weights, and without them every figure would be wrong. Name "
             "the column that was fitted: --weight COLUMN."
         )
-    if person is None and publication.release.plan.unit == "person":
+    if person is None and publication.of_people:
         raise DomainError(
             "this publication promises to people, and nobody said whose each row is. Name the column of the "
             "fit: --person COLUMN, or --domain DOMAIN.toml with a domain file that declares `person`."

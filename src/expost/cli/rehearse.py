@@ -17,7 +17,7 @@ from expost.cli.plan import load_domain, make_plan
 from expost.data.domain import Domain
 from expost.data.encoding import encode_records
 from expost.data.features import Category, Date, Feature, Number
-from expost.data.labels import CountLabel, NumericLabel
+from expost.data.labels import CountLabel, NumericLabel, OrderedLabel
 from expost.data.weights import UNWEIGHTED, Declared
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
@@ -110,13 +110,13 @@ def _tried(domain: Domain, plan: Plan, rows: int, effect: Effect, seed: int) -> 
     other = {name: column[rows:] for name, column in columns.items()}
     declared = Declared.of(plan, classes=alone.classes, domain=alone, weighting=UNWEIGHTED)
     # Everyone has one row: what a person with more would add follows from the domain's rows_per_person.
-    people = np.arange(rows) if plan.unit == "person" else None
+    people = None if domain.person is None else np.arange(rows)
     records = encode_records(fitted, labels[:rows], declared, groups=people)
     release, _ = perturb(plan, records.checked_for(plan.loss, 1.0), noise=SeededNoise(seed))
     publication = Publication.from_release(
         release, classes=alone.classes, feature_names=alone.column_names, domain=domain, weighting=UNWEIGHTED
     )
-    held = encode_records(other, labels[rows:], declared).checked_for(plan.loss, 1.0)
+    held = encode_records(other, labels[rows:], replace(declared, unit="row")).checked_for(plan.loss, 1.0)
     asked = slice(min(rows, _ASKED))
     mine = {name: column[asked] for name, column in fitted.items()}
     groups = None if people is None else people[asked]
@@ -140,13 +140,19 @@ def invented(
     encoded = domain.encode(columns)
     spread = np.std(encoded, axis=0)
     classes = domain.classes
-    directions = random.choice([-1.0, 1.0], (encoded.shape[1], 1 if classes is None else len(classes)))
+    ordered = isinstance(domain.label, OrderedLabel)
+    several = 1 if classes is None or ordered else len(classes)
+    directions = random.choice([-1.0, 1.0], (encoded.shape[1], several))
     scores = (encoded / np.where(spread > 0.0, spread, 1.0)) @ directions
     scores = (scores - scores.mean(axis=0)) / np.maximum(scores.std(axis=0), 1e-12)
     if classes is None:
         share = _SHARES[effect]
         drawn = np.sqrt(share) * scores[:, 0] + np.sqrt(1.0 - share) * random.standard_normal(rows)
         return columns, _outcomes(domain, drawn, random)
+    if ordered:  # equally many of every class
+        drawn = _SPREADS[effect] * scores[:, 0] + random.logistic(size=rows)
+        ranks = np.argsort(np.argsort(drawn))
+        return columns, np.array(classes, dtype=object)[ranks * len(classes) // rows]
     strength = _SPREADS[effect] / np.sqrt(2.0)  # two scores are compared
     places = np.argmax(strength * scores + random.gumbel(size=scores.shape), axis=1)
     return columns, np.array(classes, dtype=object)[places]

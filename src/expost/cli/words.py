@@ -12,10 +12,12 @@ from rich.table import Table
 from typer.models import OptionInfo
 
 from expost.cli.base import app, given, legible, say
+from expost.data.design import intercept_count
 from expost.losses import AnyLoss, SmoothedPinball
 from expost.privacy.plan import Plan
 
 if TYPE_CHECKING:
+    from expost.data.domain import Domain
     from expost.ledger import Account
     from expost.losses.corners import Corners
     from expost.publication.readings import Quality
@@ -115,11 +117,12 @@ def _lowers_figures(plan: Plan) -> bool:
     return rise < math.log1p(curved / plan.l2)
 
 
-def explain(out: Console, plan: Plan, columns: int, corners: "Corners | None" = None) -> None:
-    """Say what a plan for so many encoded columns promises, and what will be published."""
-    dimension = columns + plan.fit_intercept
+def explain(out: Console, plan: Plan, domain: "Domain", corners: "Corners | None" = None) -> None:
+    """Say what a plan for a domain promises, and what will be published."""
+    columns = len(domain.column_names)
+    dimension = columns + intercept_count(domain.label, fit_intercept=plan.fit_intercept)
     lines = Table.grid(padding=(0, 2))
-    whole = "" if plan.unit == "row" else ", with all of her rows or none"
+    whole = "" if domain.person is None else ", with all of her rows or none"
     promise = (
         f"A guess whether a person is in the table{whole}, which is right half of the time without the "
         f"publication, is right at most {right_at_most(plan):g}% of the time with it, whatever else is known "
@@ -187,9 +190,17 @@ def right_at_most(plan: Plan) -> float:
     return math.ceil(1000.0 * chance - 1e-9) / 10.0
 
 
-def announce(out: Console, plan: Plan, output: Path, losses: Path | None, account: "Account | None") -> None:
+def announce(
+    out: Console,
+    plan: Plan,
+    output: Path,
+    losses: Path | None,
+    account: "Account | None",
+    *,
+    of_people: bool,
+) -> None:
     """Say what a fit will spend and write, and what all fits of the table then have spent together."""
-    whom = "every record alike" if plan.unit == "row" else "each person with all of her rows"
+    whom = "each person with all of her rows" if of_people else "every record alike"
     written = f"\nWill spend   epsilon {plan.epsilon:g} at delta {plan.delta:g}, once, for {whom}"
     written += f"\nWill write   {legible(output)}  (public)"
     if losses is not None:

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
@@ -26,10 +26,11 @@ from expost.data.blocks import (
     not_finite_error,
     part_of,
 )
+from expost.data.labels import Label, RowsLabel
 from expost.data.people import IntArray, People, times_shares
 from expost.engines.base import Engine, Kernel, Part, Pass
 from expost.exceptions import DomainError
-from expost.losses import AnyLoss
+from expost.losses import AnyLoss, LabelSet
 from expost.privacy.plan import row_radius
 
 # More than the roundings in a row's norm and its product with a scale, not counting those of the sum.
@@ -38,6 +39,11 @@ ROUNDINGS = 8
 SMALLEST_SCALE = 1e-290
 _EPS = np.finfo(np.float64).eps
 NO_LABELS: FloatArray = np.empty(0)
+
+
+def intercept_count(label: Label | None, *, fit_intercept: bool) -> int:
+    """How many coefficients of a model are intercepts, which come last: one for each row of a record."""
+    return label.places if isinstance(label, RowsLabel) else int(fit_intercept)
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,8 @@ class Design:
     n_features: int
     norm: float
     intercept: bool
+    indicators: int = field(default=0, kw_only=True)
+    """How many of the columns are indicators, one of which is 1 in every row in the place of an intercept."""
     in_ball: ClassVar[bool] = True
     """Whether rows are scaled into a ball; others are brought into another set."""
 
@@ -273,6 +281,8 @@ class RecordCheck:
 
     loss: AnyLoss
     max_weight: float
+    labels: LabelSet | None = None
+    """Those that records have, where they are not the loss's own."""
 
     def __call__(self, blocks: Iterator[Block]) -> int:
         """The number of rows."""
@@ -286,7 +296,7 @@ class RecordCheck:
     def check_labels(self, y: FloatArray, weights: FloatArray | None) -> None:
         """Raise DomainError for labels or weights that are refused."""
         xp = namespace_of(y)
-        if not bool(xp.all(self.loss.labels.contains(y))):
+        if not bool(xp.all((self.labels or self.loss.labels).contains(y))):
             raise labels_error(self.loss, "Recode them.")
         if weights is not None and not bool(xp.all((weights >= 0.0) & (weights <= self.max_weight))):
             raise DomainError(f"weights must be from 0 to the plan's max_weight={self.max_weight:g}.")

@@ -17,10 +17,10 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from expost._common.files import atomic_write
 from expost._common.summary import Summarized, Summary
 from expost._common.typing import FloatArray
-from expost._common.validation import LibraryName
+from expost._common.validation import LibraryName, UnitName
 from expost.data.dialect import PLAIN, Dialect
 from expost.data.features import Date, Feature, Interaction, Number, check_interactions
-from expost.data.labels import Class, ClassLabel, Label, NumericLabel
+from expost.data.labels import Class, Classified, Label, NumericLabel, RowsLabel
 from expost.data.refusals import error_in_file, explained
 from expost.data.texts import (
     Contact,
@@ -122,9 +122,18 @@ class Domain(Summarized, Texts):
         return {**content, "missing_words": words} if words else content
 
     @model_validator(mode="after")
-    def _names_differ(self) -> Self:
+    def _has_people(self) -> Self:
         if self.rows_per_person is not None and self.person is None:
             raise ValueError("`rows_per_person` must be left out where no `person` is declared")
+        if self.person is not None and isinstance(self.label, RowsLabel):
+            raise ValueError(
+                f"`person` must be left out with kind = {self.label.kind!r}: each record is a person of her "
+                "own. Keep one record of each person"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Self:
         names = [feature.name for feature in self.features] + [self.label.name]
         if len(set(names)) < len(names):
             raise ValueError("features and label must have different names")
@@ -174,7 +183,13 @@ class Domain(Summarized, Texts):
     @property
     def classes(self) -> tuple[Class, ...] | None:
         """The declared classes of the outcome; None where it is a number."""
-        return self.label.classes if isinstance(self.label, ClassLabel) else None
+        return self.label.classes if isinstance(self.label, Classified) else None
+
+    @property
+    def unit(self) -> UnitName:
+        """Whom a model of it promises to: a person where rows are hers, or a record is several rows."""
+        alone = self.person is None and not isinstance(self.label, RowsLabel)
+        return "row" if alone else "person"
 
     @property
     def without_people(self) -> Self:

@@ -13,7 +13,7 @@ from expost._common.machine import block_length
 from expost._common.namespaces import Space, is_foreign
 from expost._common.progress import Watch
 from expost._common.typing import FloatArray
-from expost.data.blocks import Block, as_dense, check_at_hand
+from expost.data.blocks import ArrayTable, Block, as_dense, check_at_hand
 from expost.data.columns import reader_of
 from expost.data.design import (
     ArraySource,
@@ -26,17 +26,19 @@ from expost.data.design import (
     labels_error,
 )
 from expost.data.domain import Domain
+from expost.data.labels import RowsLabel
 from expost.data.lazy import LazyTable
 from expost.data.lazy_source import LazySource
 from expost.data.people import ONE_PERSON, IntArray, People
 from expost.data.placed import OnDevice, PlacedSource, sent_as_it_is, sent_length
+from expost.data.spread import SpreadSource
 from expost.data.tables import StreamedTable, as_lazy, open_table, table_of, with_columns
 from expost.data.together import batches, by_person
 from expost.data.values import as_numbers, attempted
 from expost.data.weights import Declared, check_weights_covered, one_label_per_row
 from expost.engines.base import LOCAL, Engine, Kernel, LocalEngine, Part, Pass
 from expost.exceptions import DomainError, ParameterError
-from expost.losses import AnyLoss
+from expost.losses import AnyLoss, LabelSet
 from expost.losses.convex import ConvexLoss
 
 Result = TypeVar("Result")
@@ -59,6 +61,8 @@ class Encoded:
     watch: Watch | None = None
     people: People | None = None
     """Whose each row is, where figures are for people and not for rows."""
+    accepted: LabelSet | None = None
+    """The labels that records have, where they are not the loss's own."""
 
     @property
     def n_rows(self) -> int:
@@ -70,6 +74,11 @@ class Encoded:
     def in_memory(self) -> bool:
         """Whether numbers that belong to the rows can be held as the rows are."""
         return self.source.in_memory
+
+    @property
+    def whose(self) -> People | None:
+        """Whose each row is, where that was said: not where each record is a person of her own."""
+        return self.people if self.people is not None and self.people.named else None
 
     @property
     def kernels_in(self) -> Space | None:
@@ -89,7 +98,8 @@ class Encoded:
         """Read every row once, before the table is used, or raise DomainError; see :class:`RecordCheck`."""
         if self.checked:
             return self
-        source = self.source.checked(RecordCheck(loss, max_weight), self.engine, self.watch)
+        check = RecordCheck(loss, max_weight, self.accepted)
+        source = self.source.checked(check, self.engine, self.watch)
         return replace(self, source=source, checked=True)
 
     def thinned(self, every: int) -> Self:
@@ -242,8 +252,15 @@ def encode_records(
         rows = _from_lazy(table, declared, labelled=True, label=y, weight=sample_weight, person=person)
     else:
         rows = with_labels(encode_rows(table, declared), y, declared, sample_weight)
-    if groups is not None and declared.unit == "person":
+    return _with_people(rows, groups, declared, forgotten)
+
+
+def _with_people(rows: Encoded, groups: Any, declared: Declared, forgotten: int) -> Encoded:
+    """Records with the people that they belong to, or that each of them is."""
+    if declared.unit == "person" and (groups is not None or declared.in_rows is not None):
         check_weights_covered(declared.loss)
+    if declared.unit == "person" and declared.in_rows is not None:
+        return _spread(rows, groups, declared.in_rows)
     return _grouped(rows, groups, declared.unit, declared.weighting.rows_per_person, forgotten)
 
 
@@ -262,7 +279,8 @@ def encode_rows(X: Any, declared: Declared) -> Encoded:
 def with_labels(rows: Encoded, y: Any, declared: Declared, sample_weight: Any = None) -> Encoded:
     """Encoded rows, in memory, with their labels and weights."""
     labels = declared.labels(y, rows.n_rows)
-    return rows.labelled(labels, declared.weighting.of(sample_weight, labels, declared.loss))
+    weights = declared.weighting.of(sample_weight, labels, declared.loss)
+    return replace(rows.labelled(labels, weights), accepted=declared.accepted)
 
 
 def check_column_names(y: Any, sample_weight: Any, groups: Any) -> None:
@@ -279,7 +297,8 @@ def _from_lazy(table: LazyTable, declared: Declared, **columns: Any) -> Encoded:
     """The records of a lazy table, encoded block by block as they are read."""
     reader = reader_of(table, declared, **columns)
     design = declared.design(reader.n_features)
-    return Encoded(LazySource(reader, tuple(table.pieces())), design, table.engine, table.device)
+    source = LazySource(reader, tuple(table.pieces()))
+    return Encoded(source, design, table.engine, table.device, accepted=declared.accepted)
 
 
 # Numbers in the Hessians of one block of records.
@@ -366,3 +385,38 @@ def _grouped(
     people = replace(people, forgotten=forgotten, shared_by=least)
     shares = people.shares(rows_per_person) if unit == "person" else None
     return replace(records, source=source.with_people(people, shares), people=people)
+
+
+def _spread(records: Encoded, groups: Any, label: RowsLabel) -> Encoded:
+    """Records as the rows of people, one record each."""
+    if groups is not None:
+        raise DomainError(
+            f"`groups` must be left out of a model whose outcome has kind={label.kind!r}: each record is a "
+            "person of her own, and its rows are hers. Keep one record of each person."
+        )
+    source, ball = _here(records.source), replace(records.design, intercept=False)
+    parts: tuple[int, ...] = ()
+    if isinstance(source, LazySource):
+        parts = source.find_people(None, records.engine).parts
+        count = sum(parts)
+    else:
+        count = records.n_rows
+    held = source.with_people(People.each_alone(count, 1, parts), None)
+    width, norm = ball.n_features + label.places, records.design.radius
+    return replace(
+        records,
+        source=SpreadSource(held, ball, label),
+        design=Design(width, norm, False, indicators=label.places),
+        people=People.each_alone(count, label.places),
+        device=None,
+    )
+
+
+def _here(source: Source) -> Source:
+    """A table of another library in NumPy's memory."""
+    if not isinstance(source, PlacedSource):
+        return source
+    labels, weights = (
+        None if one is None else namespaces.on_host(one) for one in (source.labels, source.weights)
+    )
+    return ArraySource(ArrayTable(namespaces.on_host(source.matrix)), labels, weights)

@@ -1,22 +1,27 @@
-"""The outcomes that a domain declares: classes, numbers, counts and amounts, and the scale of their fit."""
+"""The outcomes that a domain declares: classes and ordered ones, numbers, counts and amounts; as fitted."""
 
 import math
 from abc import abstractmethod
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, model_validator
+from scipy.special import expit
 
 from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
-from expost.data.texts import LONGEST_TEXT, Chosen, Measured, Text
+from expost.data.texts import LONGEST_TEXT, Chosen, FieldTexts, Measured, Text
 from expost.data.values import class_text, of_one_kind, plain_class, share_between
 from expost.exceptions import printable
+from expost.losses.base import LabelSet
 from expost.losses.outcomes import LARGEST_COUNT
 
 Class = Text | bool | int
 # Labels at and beyond it are not exact everywhere that they are read.
 _LARGEST_INTEGER = 2**53
+MOST_ORDERED = 50
+"""Classes in an order, at most: each step is a row of every person."""
 
 
 def _check_class(label: Any) -> None:
@@ -39,13 +44,10 @@ def _classes(value: Any) -> Any:
     return classes
 
 
-class ClassLabel(Chosen):
-    """An outcome with declared classes; of two, positive scores predict the second.
+class Classified(Chosen):
+    """An outcome with declared classes: texts, whole numbers, or false and true; all of one kind."""
 
-    Classes are texts, whole numbers, or false and true; all of one kind. Predictions are what was declared.
-    """
-
-    kind: Literal["classes"] = "classes"
+    kind: str
     classes: Annotated[tuple[Class, ...], Field(strict=False), BeforeValidator(_classes)]
     example: Class | None = None
 
@@ -60,6 +62,116 @@ class ClassLabel(Chosen):
     def values(self) -> str:
         """The declared values in words."""
         return ", ".join(map(class_text, self.classes))
+
+
+class ClassLabel(Classified):
+    """An outcome with declared classes; of two, positive scores predict the second.
+
+    Classes are texts, whole numbers, or false and true; all of one kind. Predictions are what was declared.
+    """
+
+    kind: Literal["classes"] = "classes"
+
+
+class RowsLabel(FieldTexts):
+    r"""An outcome that makes several rows :math:`(x, e_k)` of a record, each a yes or no of weight 1/places.
+
+    :math:`e_k` is the k-th unit vector: each row has an intercept of its own, and all share the coefficients
+    of the features. The rows are those of one person, and who she is decides nothing but her own
+    (docs/mathematics.md, section 15).
+    """
+
+    kind: str
+
+    @property
+    @abstractmethod
+    def places(self) -> int:
+        """How many rows a record has at most, which is what each is divided by."""
+
+    @property
+    @abstractmethod
+    def codes(self) -> LabelSet:
+        """The numbers that stand for the outcomes of records."""
+
+    @property
+    @abstractmethod
+    def place_names(self) -> list[str]:
+        """What to call the intercept of each row."""
+
+    @abstractmethod
+    def answers(self, codes: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The label of each row of records, 0 or 1, and 1 where the row counts; a column for each place."""
+
+    @abstractmethod
+    def predicted(self, scores: FloatArray) -> NDArray[Any]:
+        """The outcome in its units, from the linear predictor of each row."""
+
+    def settled(self, intercepts: FloatArray) -> FloatArray:
+        """The intercepts that predictions are made with, from those that were published."""
+        return intercepts
+
+    def by_place(self, coefficients: FloatArray) -> FloatArray:
+        """A column for each place: the coefficients of the features, and the place's intercept last."""
+        weights, intercepts = np.split(coefficients, [len(coefficients) - self.places])
+        return np.vstack([np.repeat(weights[:, None], self.places, axis=1), self.settled(intercepts)])
+
+
+class OrderedLabel(Classified, RowsLabel):
+    r"""An outcome with classes in their order, from the lowest: a row for each step from one to the next.
+
+    Row k asks whether the class is above the k-th. Predictions sort the intercepts, so that the probability
+    to be above a class never rises with the class.
+    """
+
+    kind: Literal["ordered"] = "ordered"
+
+    @model_validator(mode="after")
+    def _steps(self) -> Self:
+        if not 3 <= len(self.classes) <= MOST_ORDERED:
+            raise ValueError(
+                f"`{printable(self.name)}` must have 3 to {MOST_ORDERED} classes in their order; two are "
+                'kind = "classes"'
+            )
+        return self
+
+    @property
+    def places(self) -> int:
+        """The steps from a class to the next."""
+        return len(self.classes) - 1
+
+    @property
+    def codes(self) -> LabelSet:
+        """The places of the classes."""
+        return LabelSet(0.0, self.places, values=tuple(map(float, range(len(self.classes)))))
+
+    @property
+    def place_names(self) -> list[str]:
+        """Above which class a row asks."""
+        return [f"above {class_text(label)}" for label in self.classes[:-1]]
+
+    def answers(self, codes: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Whether each record is above each class but the last; all rows count."""
+        above = (codes[:, None] > np.arange(self.places)).astype(np.float64)
+        return above, np.ones_like(above)
+
+    def settled(self, intercepts: FloatArray) -> FloatArray:
+        """In falling order: to be above a class is never likelier than to be above one below it."""
+        return np.sort(intercepts)[::-1]
+
+    def probabilities(self, scores: FloatArray) -> FloatArray:
+        """The probability of each class, from the log odds to be above each but the last."""
+        edges = np.pad(expit(scores), [(0, 0), (1, 1)], constant_values=[(0.0, 0.0), (1.0, 0.0)])
+        return -np.diff(edges, axis=1)
+
+    def log_probabilities(self, scores: FloatArray) -> FloatArray:
+        """The logarithm of :meth:`probabilities`, finite also where a class has none."""
+        found: FloatArray = np.log(np.maximum(self.probabilities(scores), np.finfo(np.float64).tiny))
+        return found
+
+    def predicted(self, scores: FloatArray) -> NDArray[Any]:
+        """The median: the highest class that is reached with probability above one half."""
+        reached: NDArray[Any] = np.array(self.classes)[np.count_nonzero(scores > 0.0, axis=1)]
+        return reached
 
 
 class NumericLabel(Measured):
@@ -172,5 +284,7 @@ class AmountLabel(_Logarithmic):
         return math.sqrt(self.low) * math.sqrt(self.high)
 
 
-Outcome = Annotated[NumberLabel | CountLabel | AmountLabel, Field(discriminator="kind")]
-Label = Annotated[ClassLabel | NumberLabel | CountLabel | AmountLabel, Field(discriminator="kind")]
+Outcome = Annotated[NumberLabel | CountLabel | AmountLabel | OrderedLabel, Field(discriminator="kind")]
+Label = Annotated[
+    ClassLabel | NumberLabel | CountLabel | AmountLabel | OrderedLabel, Field(discriminator="kind")
+]

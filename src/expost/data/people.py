@@ -54,6 +54,8 @@ class People:
     """How many more rows each person has, of which nothing is known."""
     shared_by: int | None = None
     """The least number of rows among which a person's weight of 1 is shared; None where each row has it."""
+    named: bool = True
+    """Whether the ids were given, and figures are shown with them."""
     mixed: bool = False
     """Whether some of a person's rows leave the table and others enter it: those that leave weigh below 0."""
 
@@ -83,6 +85,11 @@ class People:
         return cls(np.zeros(rows, dtype=np.int64), np.array([1], dtype=object))
 
     @classmethod
+    def each_alone(cls, records: int, rows: int, parts: tuple[int, ...] = ()) -> Self:
+        """As many people as records, each with so many rows, whose ids nobody said."""
+        return cls(np.repeat(np.arange(records), rows), np.arange(1, records + 1), parts, named=False)
+
+    @classmethod
     def joined(cls, parts: Sequence["People"]) -> Self:
         """The people of several runs of rows, one after the other; who is in two of them is one person."""
         places: dict[Any, int] = {}
@@ -96,6 +103,11 @@ class People:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @property
+    def names(self) -> NDArray[Any] | None:
+        """The ids, where they were given."""
+        return self.ids if self.named else None
+
     @cached_property
     def counts(self) -> IntArray:
         """How many rows each person has."""
@@ -107,9 +119,7 @@ class People:
         Rows that are not known count too. Rounded down, so that nobody's add up to more than 1.
         """
         known = np.arange(self.counts.max(initial=0) + 1)
-        counts = np.maximum(known + self.forgotten, rows_per_person or 1).astype(np.float64)
-        # One over a power of two is a double; any other quotient may have been rounded up.
-        shares = np.where(np.frexp(counts)[0] == 0.5, 1.0 / counts, np.nextafter(1.0 / counts, 0.0))
+        shares = shares_of(np.maximum(known + self.forgotten, rows_per_person or 1))
         return np.asarray(shares.take(self.counts).take(self.codes))
 
     def signed_shares(self, leaves: NDArray[np.bool_]) -> FloatArray:
@@ -138,6 +148,13 @@ class People:
 
     def __repr__(self) -> str:
         return "People(withheld)"
+
+
+def shares_of(counts: IntArray) -> FloatArray:
+    """One over each number, rounded down."""
+    numbers = np.asarray(counts, dtype=np.float64)
+    # One over a power of two is a double; any other quotient may have been rounded up.
+    return np.where(np.frexp(numbers)[0] == 0.5, 1.0 / numbers, np.nextafter(1.0 / numbers, 0.0))
 
 
 def is_id(cell: Any) -> bool:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from expost.data.dates import as_days, days_of_text
 from expost.data.dialect import Dialect
 from expost.data.features import Category, Feature, YesNo, yes_or_no
-from expost.data.labels import ClassLabel, Label, NumericLabel
+from expost.data.labels import Classified, Label, NumericLabel
 from expost.data.people import is_id
 from expost.data.values import (
     as_numbers,
@@ -115,14 +115,14 @@ def problems_in(
         texts = dialect.plain(array(raw, string()), part.kind).to_pylist()
     except DomainError:
         return {Problem.TYPE: everywhere}
-    if typed and isinstance(part, ClassLabel) and _of_another_kind(part, column):
+    if typed and isinstance(part, Classified) and _of_another_kind(part, column):
         return {Problem.KIND: everywhere}
     pairs = zip(raw, texts, strict=True)
     found = np.array([_problem_of(part, *pair, dialect) for pair in pairs], dtype=object)
     return {problem: (found == problem)[places] for problem in Problem if problem in found}
 
 
-def _of_another_kind(part: ClassLabel, column: Any) -> bool:
+def _of_another_kind(part: Classified, column: Any) -> bool:
     """Whether some cell is a text where classes are numbers, or the other way round."""
     present = [cell for cell in distinct_cells(column)[1] if cell not in (None, "") and cell == cell]
     return any(isinstance(cell, str) != isinstance(part.classes[0], str) for cell in present)
@@ -165,7 +165,7 @@ def _problem_of(part: Feature | Label, original: str, text: str | None, dialect:
         return _of_missing(part)
     if isinstance(part, YesNo):
         problem = Problem.YES_NO if yes_or_no(text) is None else None
-    elif isinstance(part, Category | ClassLabel):
+    elif isinstance(part, Category | Classified):
         problem = _of_choice(text, part)
     else:
         problem = _of_scale(part, original, text, dialect)
@@ -175,12 +175,12 @@ def _problem_of(part: Feature | Label, original: str, text: str | None, dialect:
 
 
 def _of_missing(part: Feature | Label) -> Problem | None:
-    if isinstance(part, ClassLabel | NumericLabel):
+    if isinstance(part, Classified | NumericLabel):
         return Problem.NO_OUTCOME
     return Problem.MISSING if part.missing is None else None
 
 
-def _of_choice(text: str, part: Category | ClassLabel) -> Problem | None:
+def _of_choice(text: str, part: Category | Classified) -> Problem | None:
     values = part.categories if isinstance(part, Category) else part.classes
     if class_places([text], values, typed=False)[0] >= 0:
         return None

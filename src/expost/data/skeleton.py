@@ -234,6 +234,7 @@ def _label(name: str, *, numeric: bool) -> str:
         "# The outcome: two classes or more, a number, a count or a positive amount (kind =\n"
         '# "count", "amount", with low and high as a number has them). Write classes as the table\n'
         "# has them: texts, [0, 1] or [false, true]. Of two, positive scores predict the second.\n"
+        '# Three or more that have an order, from the lowest: kind = "ordered".\n'
         f"[label]\nname = {quoted(name)}\n{chosen}"
         f"# For {'classes' if numeric else 'a number'} write instead:\n"
         + "".join(f"# {line}\n" for line in other.splitlines())

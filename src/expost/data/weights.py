@@ -14,10 +14,10 @@ from expost._common.typing import FloatArray
 from expost._common.validation import check_count, check_positive, parameter_error, warn_caller
 from expost.data.design import Design, labels_error
 from expost.data.domain import MOST_ROWS, Domain
-from expost.data.labels import ClassLabel, NumericLabel
+from expost.data.labels import Label, NumericLabel, RowsLabel
 from expost.data.values import as_numbers, attempted, class_places, distinct_cells, plain_class
 from expost.exceptions import DomainError
-from expost.losses import AnyLoss
+from expost.losses import AnyLoss, LabelSet
 from expost.privacy.calibration import LARGEST_WEIGHT
 from expost.privacy.plan import Plan
 
@@ -198,8 +198,8 @@ class Declared:
     domain: Domain | None = None
     classes: tuple[Any, ...] | None = None
     """In the order of the loss's labels; None where labels are numbers."""
-    outcome: NumericLabel | None = None
-    """The bounds of a numeric outcome, where there is no domain."""
+    outcome: Label | None = None
+    """What is declared about the outcome, but for plain classes, where there is no domain."""
     weighting: Weighting = UNWEIGHTED
     unit: str = "row"
     n_features: int | None = None
@@ -209,12 +209,22 @@ class Declared:
     def of(cls, plan: Plan, *, classes: Classes = None, **others: Any) -> Self:
         """What a fit was planned for, and what else is declared."""
         plain = None if classes is None else tuple(map(plain_class, classes))
-        return cls(plan.loss, plan.norm, plan.fit_intercept, classes=plain, unit=plan.unit, **others)
+        return cls(plan.loss, plan.norm, plan.fit_intercept, classes=plain, **{"unit": plan.unit} | others)
 
     @property
-    def label(self) -> ClassLabel | NumericLabel | None:
+    def label(self) -> Label | None:
         """What is declared about the outcome, where something is."""
         return self.outcome if self.domain is None else self.domain.label
+
+    @property
+    def in_rows(self) -> RowsLabel | None:
+        """The outcome that makes several rows of a record, where it does."""
+        return self.label if isinstance(self.label, RowsLabel) else None
+
+    @property
+    def accepted(self) -> LabelSet:
+        """The numbers that labels of records become: codes of such an outcome, or what the loss accepts."""
+        return self.loss.labels if self.in_rows is None else self.in_rows.codes
 
     def design(self, n_features: int) -> Design:
         """How rows are scaled into the ball; DomainError where the fit had another number of features."""
@@ -234,7 +244,7 @@ class Declared:
                 "`X` and `y` must have one label per row; they have inconsistent numbers of samples."
             )
         numeric = self.classes is None or np.asarray(self.classes).dtype.kind in "fiub"
-        stay = is_foreign(labels) and numeric and self.domain is None
+        stay = is_foreign(labels) and numeric and self.domain is None and self.in_rows is None
         return self._placed_labels(labels) if stay else self.column_labels(on_host(labels))
 
     def column_labels(self, column: Any, *, typed: bool = True) -> FloatArray:
@@ -245,7 +255,7 @@ class Declared:
         found = class_places(cells.tolist(), self.classes, typed=typed)
         if np.any(found < 0):
             raise self._undeclared_error(typed=typed)
-        return np.asarray(np.array(self.loss.labels.values, dtype=np.float64)[found][places])
+        return np.asarray(np.array(self.accepted.values, dtype=np.float64)[found][places])
 
     def _placed_labels(self, labels: Any) -> FloatArray:
         """The numbers of labels of another library, which stay where they lie."""

@@ -12,3 +12,4 @@ from expost.estimators.outcomes import (
     QuantileRegression as QuantileRegression,
 )
 from expost.estimators.regression import LinearRegression as LinearRegression
+from expost.estimators.rows import OrdinalRegression as OrdinalRegression

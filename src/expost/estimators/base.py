@@ -11,11 +11,19 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from expost._common.typing import FloatArray
-from expost._common.validation import CalibrationName, ReportName, check_choice, parameter_error, warn_caller
+from expost._common.validation import (
+    CalibrationName,
+    ReportName,
+    UnitName,
+    check_choice,
+    parameter_error,
+    warn_caller,
+)
 from expost.data.columns import split_columns
+from expost.data.design import intercept_count
 from expost.data.domain import Domain
 from expost.data.encoding import Encoded, Opened, check_column_names, encode_records, encode_rows, opened
-from expost.data.labels import NumericLabel
+from expost.data.labels import Label
 from expost.data.lazy import LazyTable
 from expost.data.tables import as_lazy, table_of, with_columns
 from expost.data.weights import Declared, Weighting, check_rows_per_person
@@ -131,8 +139,9 @@ class PrivateGLM(PrivateEstimator):
                 try_publication(plan, self._width, corners=corners, **declared)
             release = self._release(plan, records, spending, step, corners)
             table = plan.loss.by_predictor(release.coefficients)
-            intercepts = table[:, -1].copy() if plan.fit_intercept else np.zeros(len(table))
-            self._set_coefficients(table[:, : self._width].copy(), intercepts)
+            weights, intercepts = np.split(table.copy(), [self._width], axis=1)
+            constants = np.ravel(intercepts) if self._intercepts else np.zeros(len(table))
+            self._set_coefficients(weights, constants)
             self.calibration_curve_ = calibration_of(release) if plan.recalibrate else None
             step("Verifying the publication")
             try:
@@ -152,7 +161,7 @@ class PrivateGLM(PrivateEstimator):
         bounds = declared or self.coef_bounds
         if self.l1 == 0.0 and bounds is None:
             return None
-        return corners_for(plan, self.l1, bounds, self._width)
+        return corners_for(plan, self.l1, bounds, self._width, intercept=self._intercepts)
 
     def predict(self, X: Any) -> Any:
         """The predicted class or label of each record, where the loss has an obvious one.
@@ -166,7 +175,7 @@ class PrivateGLM(PrivateEstimator):
             predictor,
             loss=loss,
             classes=loss.labels.values if classes is None else classes,
-            label=self._outcome if self.domain is None else self.domain.label,
+            label=self._label_of_fit,
         )
 
     @property
@@ -201,7 +210,7 @@ class PrivateGLM(PrivateEstimator):
         given = self._given_plan()
         weighting = self._declared_weighting(given, of_records=sample_weight is not None)
         self._labels: NDArray[Any] | None = None  # the classes in the order of the loss's labels
-        self._outcome: NumericLabel | None = None  # declared bounds, where there is no domain
+        self._outcome: Label | None = None  # what is declared of it but classes, where there is no domain
         self._had_weights = sample_weight is not None
         X, y, sample_weight, groups = with_columns(X, y, sample_weight, groups, self.domain)
         lazy = as_lazy(X, self.domain)
@@ -213,7 +222,7 @@ class PrivateGLM(PrivateEstimator):
         table = opened(X if lazy is None else lazy, self.domain)
         width = self._width if isinstance(table, LazyTable) else table.source.n_features
         plan = given or self._make_plan(weighting.largest, width)
-        check_people(plan, groups)
+        self._check_people(plan, groups)
         records = encode_records(table, y, self._declared_for(table, plan), sample_weight, groups)
         if lazy is None:
             self._check_names(X, reset=True)
@@ -281,7 +290,7 @@ class PrivateGLM(PrivateEstimator):
             fit_intercept=bool(self.fit_intercept),
             calibration=self.calibration,
             reduced=loss.outputs > 1 and default_reduced(loss, report, columns),
-            unit="row" if self._person is None and self.unit == "row" else "person",
+            unit=self._planned_unit,
             recalibrate=bool(getattr(self, "recalibrate", False)),
         )
 
@@ -303,6 +312,25 @@ class PrivateGLM(PrivateEstimator):
     def _person(self) -> str | None:
         """The column of people that a domain declares."""
         return None if self.domain is None else self.domain.person
+
+    @property
+    def _planned_unit(self) -> UnitName:
+        """Whom a plan of the arguments promises to."""
+        return "row" if self._person is None and self.unit == "row" else "person"
+
+    def _check_people(self, plan: Plan, groups: Any) -> None:
+        """Refuse a fit for people without their ids, and ids without such a fit."""
+        check_people(plan, groups)
+
+    @property
+    def _label_of_fit(self) -> Label | None:
+        """What is declared about the outcome, but for classes without a domain."""
+        return self._outcome if self.domain is None else self.domain.label
+
+    @property
+    def _intercepts(self) -> int:
+        """How many of the coefficients are intercepts, which come last."""
+        return intercept_count(self._label_of_fit, fit_intercept=bool(self.fit_intercept))
 
     @property
     def _declared(self) -> dict[str, Any]:
@@ -386,7 +414,7 @@ class PrivateGLM(PrivateEstimator):
         check_is_fitted(self)
         domain = None if self.domain is None else self.domain.without_people
         weighting = Weighting(max_weight=math.inf)
-        records = self._records(X, y, sample_weight, weighting=weighting, domain=domain)
+        records = self._records(X, y, sample_weight, weighting=weighting, domain=domain, unit="row")
         scores, labels, weights = scored(records, self._coefficients())
         return self._recalibrated(scores), labels, weights
 
@@ -398,5 +426,6 @@ class PrivateGLM(PrivateEstimator):
         """One column for each class, or a vector; with the intercept last."""
         theta = np.atleast_2d(self.coef_)
         if self.plan_.fit_intercept:
-            theta = np.column_stack([theta, np.ravel(self.intercept_)])
+            intercepts = np.ravel(self.intercept_)
+            theta = np.column_stack([np.broadcast_to(theta, (len(intercepts), theta.shape[1])), intercepts])
         return theta.T if len(theta) > 1 else theta[0]

@@ -65,7 +65,7 @@ class NumericRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
             UndeclaredWarning,
         )
 
-    def _bounded(self) -> NumericLabel:
+    def _bounded(self) -> Any:
         """The declared bounds as a label, or ParameterError."""
         with suppress(TypeError, ValueError):  # pydantic's errors are ValueErrors
             low, high = map(float, self.outcome)  # type: ignore[arg-type]

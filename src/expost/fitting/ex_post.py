@@ -179,7 +179,7 @@ def _of_people(records: Encoded, people: People, work: "Terms") -> LossTerms:
         determinant[numbers] = terms.determinant
         quadratic[numbers] = terms.quadratic
         inner_product[numbers] = terms.inner_product
-    return LossTerms(determinant, quadratic, inner_product, people.ids)
+    return LossTerms(determinant, quadratic, inner_product, people.names)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,7 +12,7 @@ from expost._common.namespaces import HERE, Space, is_foreign, namespace_of, on_
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block
 from expost.data.encoding import Encoded
-from expost.data.labels import ClassLabel, NumericLabel
+from expost.data.labels import Label, NumericLabel, RowsLabel
 from expost.data.rows import row_blocks
 from expost.engines.base import Kernel
 from expost.losses import AnyLoss, BoundedPoisson, LogisticLoss, SmoothedPinball
@@ -110,12 +110,14 @@ def predicted_labels(
     *,
     loss: AnyLoss,
     classes: Sequence[Any] | NDArray[Any] | None,
-    label: ClassLabel | NumericLabel | None,
+    label: Label | None,
 ) -> NDArray[Any]:
     """The most likely class of each record, or the predicted label in the units that ``label`` declares.
 
     A loss of one's own with several predictors does not say which class is likely: these are returned.
     """
+    if isinstance(label, RowsLabel):
+        return label.predicted(on_host(predictor))
     if classes is not None and (len(classes) == 2 or loss.class_scores):
         return likeliest(predictor, np.array(classes))
     if isinstance(loss, LogisticLoss):

@@ -71,7 +71,8 @@ def check_inputs(plan: Plan, design: Design, corners: Corners | None = None) -> 
     -------
     An error names public values only: what the plan and the loss declare, never a row, a label or a count.
     """
-    if design.intercept != plan.fit_intercept or design.norm > plan.norm:
+    ones = design.intercept or design.indicators > 0
+    if ones != plan.fit_intercept or design.radius > plan.radius:
         made = f"norm={plan.norm:g} and fit_intercept={plan.fit_intercept}"
         raise parameter_error("plan", "made for the norm and the intercept of the design", made)
     if corners is not None:
@@ -119,10 +120,16 @@ def check_corners(plan: Plan, corners: Corners) -> None:
         )
 
 
-def corners_for(plan: Plan, l1: Any, coef_bounds: Any, columns: int) -> Corners | None:
-    """The corners that arguments describe for a model of so many columns, or ParameterError; public."""
+def corners_for(
+    plan: Plan, l1: Any, coef_bounds: Any, columns: int, *, intercept: int | None = None
+) -> Corners | None:
+    """The corners that arguments describe for a model of so many columns, or ParameterError; public.
+
+    ``intercept`` is how many intercepts come last, by default one where the plan has one.
+    """
+    last = plan.fit_intercept if intercept is None else intercept
     low, high = bounds_of(coef_bounds, columns)
-    corners = Corners.of(l1_of(l1, plan.sigma), low, high, intercept=plan.fit_intercept)
+    corners = Corners.of(l1_of(l1, plan.sigma), low, high, intercept=last)
     if corners is not None:
         check_corners(plan, corners)
     return corners

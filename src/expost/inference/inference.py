@@ -12,10 +12,11 @@ from scipy.special import expit, logit, ndtr, ndtri
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive
 from expost.data.blocks import Block
+from expost.data.design import intercept_count
 from expost.data.domain import Domain
 from expost.data.encoding import Encoded
 from expost.data.features import Date, Number
-from expost.data.labels import NumericLabel
+from expost.data.labels import Label, NumericLabel, RowsLabel
 from expost.data.weights import UNWEIGHTED, Weighting
 from expost.exceptions import PublicationError
 from expost.fitting.release import Release
@@ -176,7 +177,8 @@ class Inference:
     @cached_property
     def coordinates(self) -> Coordinates:
         """The contrasts of one linear predictor."""
-        return coordinates_of(self.release, self.domain, self.feature_names)
+        size = len(self.release.coefficients) // self.loss.outputs - self.release.plan.fit_intercept
+        return coordinates_of(self.release, self.domain, self.feature_names, size)
 
     @cached_property
     def estimate(self) -> Estimate:
@@ -256,15 +258,14 @@ class Inference:
 
 
 def coordinates_of(
-    release: Release, domain: Domain | None, feature_names: Sequence[str] | None
+    release: Release, domain: Domain | None, feature_names: Sequence[str] | None, columns: int
 ) -> Coordinates:
-    """The contrasts of one linear predictor of a release."""
+    """The contrasts of one linear predictor of a release with so many encoded columns."""
     plan = release.plan
     if domain is not None:
         apart = release.corners is not None  # whose zeros and bounds are those of columns
         return domain_coordinates(domain, plan.norm, intercept=plan.fit_intercept, apart=apart)
-    size = len(release.coefficients) // plan.loss.outputs - plan.fit_intercept
-    return plain_coordinates(feature_names, size, intercept=plan.fit_intercept)
+    return plain_coordinates(feature_names, columns, intercept=plan.fit_intercept)
 
 
 def declared_spans(domain: Domain | None, coordinates: Coordinates) -> FloatArray:
@@ -300,6 +301,7 @@ def published_coefficients(
     domain: Domain | None = None,
     feature_names: Sequence[str] | None = None,
     classes: Sequence[Any] | None = None,
+    label: Label | None = None,
 ) -> CoefficientTable:
     """The coefficients as they were published, in the units of the table, and without error bars.
 
@@ -309,13 +311,22 @@ def published_coefficients(
     -------
     Public: a function of the publication.
     """
-    coordinates, loss = coordinates_of(release, domain, feature_names), release.plan.loss
+    theta, loss = release.coefficients, release.plan.loss
+    in_rows = label if isinstance(label, RowsLabel) else None
+    columns = len(theta) // loss.outputs - intercept_count(label, fit_intercept=release.plan.fit_intercept)
+    coordinates = coordinates_of(release, domain, feature_names, columns)
     units, shape, several = _of_classes(coordinates, loss, classes)
     contrasts = coordinates.repeated(loss.outputs).contrasts
-    values = (units @ contrasts @ release.coefficients).reshape(shape)
-    label = None if domain is None else domain.label
+    terms, spans = coordinates.names, declared_spans(domain, coordinates)
+    if in_rows is None:
+        values = (units @ contrasts @ theta).reshape(shape)
+    else:  # the same terms with each intercept, of which the features' are alike
+        by_place = units @ contrasts @ in_rows.by_place(theta)
+        values = np.append(by_place[:-1, 0], by_place[-1])
+        terms = (*terms[:-1], *in_rows.place_names)
+        spans = np.append(spans[:-1], np.ones(in_rows.places))
     predictor = "log-odds" if isinstance(loss, Likelihood) and loss.corner is None else "linear predictor"
-    if isinstance(label, NumericLabel):
+    if domain is not None and isinstance(label, NumericLabel):
         values, predictor = label.in_units(values), label.predictor
         if isinstance(loss, SmoothedPinball):
             predictor = f"{loss.level:g}-quantile of {predictor}"
@@ -323,7 +334,7 @@ def published_coefficients(
     references = ", ".join(coordinates.references)
     states = () if release.corners is None else release.corners.states(release.coefficients)
     return CoefficientTable(
-        terms=coordinates.names,
+        terms=terms,
         classes=several,
         coefficients=values,
         standard_errors=nothing,
@@ -332,7 +343,7 @@ def published_coefficients(
         z=nothing,
         p_values=nothing,
         confidence=0.0,
-        spans=declared_spans(domain, coordinates),
+        spans=spans,
         title=f"Coefficients as published: change of the {predictor} for one unit (public)",
         predictor=predictor,
         notes=(
@@ -340,7 +351,7 @@ def published_coefficients(
             "With the penalty's shrinkage.",
             *([_NO_INTERVALS] * bool(states)),
         ),
-        states=(*states, *[""] * (len(coordinates.names) - len(states))) if states else (),
+        states=(*states, *[""] * (len(terms) - len(states))) if states else (),
     )
 
 

@@ -35,15 +35,17 @@ class Corners:
     high: FloatArray
 
     @classmethod
-    def of(cls, l1: float, low: Any, high: Any, *, intercept: bool) -> Self | None:
-        """The corners of a model with these bounds of its features' coefficients; None without any kink."""
+    def of(cls, l1: float, low: Any, high: Any, *, intercept: int) -> Self | None:
+        """The corners of a model with these bounds of its features' coefficients; None without any kink.
+
+        ``intercept`` is how many intercepts come last: one or none, or one for each row of a record.
+        """
         low, high = (np.array(ends, dtype=np.float64) for ends in np.broadcast_arrays(low, high))
         if l1 == 0.0 and np.all(np.isinf(low)) and np.all(np.isinf(high)):
             return None
         sizes = np.full(len(low), float(l1))
-        if intercept:
-            sizes, low, high = np.append(sizes, 0.0), np.append(low, -math.inf), np.append(high, math.inf)
-        return cls(sizes, low, high)
+        free = [np.full(int(intercept), end) for end in (0.0, -math.inf, math.inf)]
+        return cls(*map(np.append, (sizes, low, high), free))
 
     def described(self, columns: int) -> dict[str, Any]:
         """The penalty and the bounds of the features' coefficients, as a file has them."""

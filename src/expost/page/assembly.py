@@ -59,7 +59,7 @@ def render(publications: Sequence[PublishedFile], *, language: str | None = None
         intro=Introduction.of(publications, spoken),
         insecure=any(publication.insecure for publication in publications),
         count=len(publications),
-        of_people=all(publication.release.plan.unit == "person" for publication in publications),
+        of_people=all(publication.of_people for publication in publications),
         several=any(publication.release.plan.loss.outputs > 1 for publication in publications),
         weighted=any(publication.weighting.used for publication in publications),
         recalibrated=recalibrated,

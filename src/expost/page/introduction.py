@@ -42,6 +42,14 @@ class PublishedFile(Protocol):
     def weighting(self) -> Weighting:
         """What was declared about weights."""
 
+    @property
+    def n_features(self) -> int:
+        """The number of encoded columns, without intercepts."""
+
+    @property
+    def of_people(self) -> bool:
+        """Whether the promise is to people with several records."""
+
     def to_json(self) -> str:
         """The text of the file."""
 
@@ -229,9 +237,9 @@ def _whose(texts: Sequence[PublicationTexts], language: Language, *, alike: bool
 
 def _unit(publications: Sequence[PublishedFile], language: Language) -> list[str]:
     """Who the promise is to, where that is not whoever has a row."""
-    if not any(one.release.plan.unit == "person" for one in publications):
+    declared = [about(one) for one in publications if one.of_people]
+    if not declared:
         return []
-    declared = [about(one) for one in publications if one.release.plan.unit == "person"]
     texts = [text for text in declared if speaks(text, language)]
     everyone = _first(texts, "everyone") or language.say("form.every_person")
     rows = _first(texts, "row_words") or language.say("form.row_words")

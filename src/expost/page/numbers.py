@@ -13,7 +13,7 @@ import numpy as np
 from expost._common.typing import FloatArray
 from expost.data.design import ROUNDINGS, SMALLEST_SCALE
 from expost.data.features import NO, YES, Date, Feature
-from expost.data.labels import CountLabel, NumericLabel
+from expost.data.labels import CountLabel, NumericLabel, RowsLabel
 from expost.data.texts import FieldTexts
 from expost.data.values import class_text
 from expost.exceptions import PublicationError
@@ -89,7 +89,7 @@ class Form:
 
 def _encoding(field: dict[str, Any]) -> dict[str, Any]:
     """What must be the same for one answer to serve two publications: everything but the words."""
-    plain = {key: value for key, value in field.items() if key not in _WORDS | {"effect"}}
+    plain = {key: value for key, value in field.items() if key not in _WORDS | {"effect", "asked"}}
     effect = field.get("effect")
     return plain | {"in_steps": effect == "monotone" or ("knots" in field and isinstance(effect, str))}
 
@@ -128,9 +128,8 @@ def _declared(feature: Feature) -> dict[str, Any]:
 
 def column_names(publication: PublishedFile) -> list[str]:
     """The names of the encoded columns, numbered where they have none."""
-    release = publication.release
-    count = len(release.coefficients) // release.plan.loss.outputs - release.plan.fit_intercept
-    return list(publication.feature_names or (f"feature {number}" for number in range(1, count + 1)))
+    numbered = (f"feature {number}" for number in range(1, publication.n_features + 1))
+    return list(publication.feature_names or numbered)
 
 
 def _outcome(publication: PublishedFile) -> dict[str, Any]:
@@ -138,9 +137,9 @@ def _outcome(publication: PublishedFile) -> dict[str, Any]:
     # The page has words of its own for what has no name.
     field: dict[str, Any] = {"unnamed": 0} if publication.domain is None else {}
     field |= {"name": "outcome"} if label is None else label.model_dump(mode="json")
+    field |= {"asked": label.kind} if isinstance(label, CountLabel | RowsLabel) else {}
     if isinstance(label, NumericLabel):
-        scale: dict[str, Any] = {"kind": "number", "typical": label.typical} if label.log_link else {}
-        scale |= {"counted": True} if isinstance(label, CountLabel) else {}
+        scale = {"kind": "number", "typical": label.typical} if label.log_link else {}
         return _unbounded(field["name"]) | field | {"least": None, "most": None} | scale
     if publication.classes is None:
         ends = {"least": labels.low, "most": labels.high}
@@ -197,7 +196,7 @@ def payload(publications: Sequence[PublishedFile]) -> dict[str, Any]:
     """
     form, releases = Form.of(publications), [publication.release for publication in publications]
     # A sum of one needs none.
-    most = 0 if len(releases) == 1 else min(most_rows(release.plan) for release in releases)
+    most = 0 if len(releases) == 1 else min(most_rows(one.release.plan, one.label) for one in publications)
     return {
         "fields": form.fields,
         "confidences": list(CONFIDENCES),
@@ -240,7 +239,7 @@ def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
     spectra: list[FloatArray] = []
     levels = [
         {
-            name: _quantiles(release, (1.0 - level) / sharing, scope, bases, spectra)
+            name: _quantiles(publication, (1.0 - level) / sharing, scope, bases, spectra)
             for name, scope in (("fixed", Scope(None)), ("every", Scope("all")))
         }
         for level in CONFIDENCES.values()
@@ -259,7 +258,7 @@ def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
         "max_weight": publication.weighting.max_weight,
         "norm": plan.norm,
         "intercept": plan.fit_intercept,
-        "columns": [*column_names(publication), *["intercept"] * plan.fit_intercept],
+        "columns": [*column_names(publication), *intercept_names(publication)],
         "products": [] if publication.domain is None else publication.domain.multiplied,
         "coefficients": release.coefficients.reshape(loss.outputs, -1).tolist(),
         "gradient": None if gradient is None else gradient.reshape(loss.outputs, -1).tolist(),
@@ -272,10 +271,10 @@ def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
             "reduced": plan.reduced,
             "grid": plan.grid,
             **plan.scales.stated,
-            "unit": plan.unit,
+            "unit": ("row", "person")[publication.of_people],
         },
         "rows_per_person": publication.weighting.rows_per_person,
-        "most_rows": most_rows(plan),
+        "most_rows": most_rows(plan, None),
         "largest_row": largest_row(plan),
         "spectrum": packed(spectrum),
         "rounding": {
@@ -290,7 +289,26 @@ def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
         "bases": [{"width": len(basis), "doubles": packed(basis.T)} for basis in bases],
         "spectra": [packed(values) for values in spectra],
         "levels": levels,
+        **_spread(publication),
     }
+
+
+def _spread(publication: PublishedFile) -> dict[str, Any]:
+    """How a record becomes rows, and the codes of its outcomes; nothing where it is one row.
+
+    Such a record is asked alone.
+    """
+    label = publication.label
+    if not isinstance(label, RowsLabel):
+        return {}
+    return {"spread": label.kind, "places": label.places, "labels": label.codes.values, "most_rows": 1}
+
+
+def intercept_names(publication: PublishedFile) -> list[str]:
+    """The names of the intercepts: of the classes that rows of a record ask about, where it has several."""
+    if isinstance(publication.label, RowsLabel):
+        return publication.label.place_names
+    return ["intercept"] * publication.release.plan.fit_intercept
 
 
 def _recalibration(release: Release) -> dict[str, Any]:
@@ -324,10 +342,16 @@ def in_base64(content: bytes) -> str:
 
 
 def _quantiles(
-    release: Release, failure: float, scope: Scope, bases: list[FloatArray], spectra: list[FloatArray]
+    publication: PublishedFile,
+    failure: float,
+    scope: Scope,
+    bases: list[FloatArray],
+    spectra: list[FloatArray],
 ) -> dict[str, Any]:
     """What a ``TightReader`` reads with, None for what is not released; adds new bases and eigenvalues."""
+    release = publication.release
     reader, plan, dimension = TightReader(release, failure, scope), release.plan, len(release.coefficients)
+    most = most_rows(plan, publication.label)
     shares, drift, determinant = reader.shares, reader.drift, reader.determinant
     measured, cost, whole, public = None, None, None, None
     if release.gradient is not None:
@@ -345,9 +369,9 @@ def _quantiles(
         "adaptive": determinant.adaptive
         and _mixtures(determinant.adaptive, bases, spectra, determinant.margin),
         "upper": determinant.upper and _mixtures(determinant.upper, bases, spectra, _raised(determinant)),
-        "people": _of_people(release, failure, scope),
+        "people": _of_people(release, failure, scope, most),
         # A family is asked for every answer: a record at its worst would say no more than the promise.
-        **(_forgotten(release, failure, scope) if plan.unit == "person" else {}),
+        **(_forgotten(release, failure, scope, most) if publication.of_people else {}),
     }
 
 
@@ -356,17 +380,17 @@ def _raised(determinant: Determinant) -> float | None:
     return -determinant.upper_margin if determinant.release.corners is None else None
 
 
-def _forgotten(release: Release, failure: float, scope: Scope) -> dict[str, Any]:
+def _forgotten(release: Release, failure: float, scope: Scope, most: int) -> dict[str, Any]:
     return {
-        "remembered": _of_people(release, failure, scope, forgotten=SOME),
-        "forgotten": packed(forgotten_quantiles(release, failure, scope)),
+        "remembered": _of_people(release, failure, scope, most, forgotten=SOME),
+        "forgotten": packed(forgotten_quantiles(release, failure, scope, most)),
     }
 
 
 def _of_people(
-    release: Release, failure: float, scope: Scope, *, forgotten: Forgotten | None = None
+    release: Release, failure: float, scope: Scope, most: int, *, forgotten: Forgotten | None = None
 ) -> dict[str, Any]:
-    lines, floor = person_quantiles(release, failure, scope, forgotten=forgotten)
+    lines, floor = person_quantiles(release, failure, scope, most, forgotten=forgotten)
     return {"lines": packed(lines), "floor": floor}
 
 

@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 
 from expost._common.typing import FloatArray
+from expost.data.labels import Label, RowsLabel
 from expost.fitting.release import Release
 from expost.privacy.plan import Plan
 from expost.reports.base import Scope
@@ -22,8 +23,10 @@ _PROMISED = 5
 """The largest family for which the page states the promise."""
 
 
-def most_rows(plan: Plan) -> int:
-    """How many rows the page takes at once."""
+def most_rows(plan: Plan, label: Label | None) -> int:
+    """How many rows the page takes at once: of a person, of a household, or of one record."""
+    if isinstance(label, RowsLabel):
+        return label.places
     return MOST_ROWS if plan.unit == "person" else MOST_RELATIVES
 
 
@@ -54,9 +57,9 @@ SOME = Forgotten(1, 1.0)
 
 
 def person_quantiles(
-    release: Release, failure: float, scope: Scope, *, forgotten: Forgotten | None
+    release: Release, failure: float, scope: Scope, most: int, *, forgotten: Forgotten | None
 ) -> tuple[FloatArray, float | None]:
-    """What a reader allows for people with one different row, two and so on, a line for each.
+    """What a reader allows for people with one different row, two and so on up to ``most``, a line for each.
 
     How far the noise of the objective and of the gradient reaches, the two factors of the total, how far
     noise can have raised the Hessian, and what corners add to the first; zero for what is not released. Then
@@ -66,7 +69,7 @@ def person_quantiles(
     plan, dimension = release.plan, len(release.coefficients)
     reader = TightReader(release, failure, scope, forgotten=forgotten)
     lines = []
-    for rows in _counted(release, scope):
+    for rows in _counted(release, scope, most):
         of_people = reader.for_people(rows)
         shares, drift, law = of_people.shares, of_people.drift, of_people.law
         noise = noise_factors(release, scope, shares.tilt, drift, law, rows, of_people.parts)
@@ -82,14 +85,14 @@ def person_quantiles(
     return np.array(lines), None if adaptive is None else adaptive.floor
 
 
-def _counted(release: Release, scope: Scope) -> range:
+def _counted(release: Release, scope: Scope, most: int) -> range:
     """Numbers of rows that differ in what is allowed for noise: all, or one that stands for all."""
     # Rows of a family each weigh as much as one, which counts at corners.
     alike = scope.every and (release.corners is None or release.plan.unit == "person")
-    return range(1, 2 if alike else most_rows(release.plan) + 1)
+    return range(1, 2 if alike else most + 1)
 
 
-def forgotten_quantiles(release: Release, failure: float, scope: Scope) -> FloatArray:
+def forgotten_quantiles(release: Release, failure: float, scope: Scope, most: int) -> FloatArray:
     """What is allowed for one row of which nothing is known, for two and so on, a line for each number.
 
     How far the noise of the objective reaches along each, and the two factors of the total.
@@ -97,7 +100,7 @@ def forgotten_quantiles(release: Release, failure: float, scope: Scope) -> Float
     plan = release.plan
     reader = TightReader(release, failure, scope, forgotten=SOME)
     lines = []
-    for rows in range(1, most_rows(plan)):
+    for rows in range(1, most):
         each = reader.left / rows
         noise = noise_factors(release, scope, each, reader.drift, parts=reader.parts).norm
         model, statistics = 0.0, 0.0

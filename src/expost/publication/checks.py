@@ -3,17 +3,18 @@
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigvalsh
 
 from expost._common.strict_json import digest, publication_error, require, shown
 from expost._common.typing import FloatArray
-from expost.data.labels import NumericLabel
+from expost.data.labels import NumericLabel, RowsLabel
 from expost.exceptions import ParameterError
 from expost.fitting.private_fit import check_corners
 from expost.fitting.release import unpack
-from expost.losses import describe
+from expost.losses import LogisticLoss, describe
 from expost.losses.corners import Corners
 from expost.losses.registry import PUBLISHED, has_certified_slopes
 from expost.privacy.calibration import LARGEST_WEIGHT, SMALLEST_WEIGHT
@@ -73,10 +74,16 @@ def _check_shapes(document: PublishedDocument) -> None:
         count = wanted if entries is None else len(entries)
         text = f"`{field}` must have {wanted} entries with {dimension} coefficients but has {count}"
         require(count == wanted, text)
-    values, classes = document.loss.labels.values, document.classes
+    values, classes = _label_values(document), document.classes
     wanted_labels = "null" if values is None else f"{len(values)} labels"
     text = f"`classes` must be {wanted_labels} {_for_loss(document)} but is {shown(classes)}"
     require(len(values or ()) == len(classes or ()), text)
+
+
+def _label_values(document: PublishedDocument) -> tuple[Any, ...] | None:
+    """What `classes` stand for, one after the other: the loss's own labels, or those of a declared order."""
+    label = document.label
+    return getattr(label, "classes", None) if isinstance(label, RowsLabel) else document.loss.labels.values
 
 
 def _for_loss(document: PublishedDocument) -> str:
@@ -125,6 +132,8 @@ def check_outcome(document: PublishedDocument) -> None:
     """Refuse bounds of an outcome with a domain, and for a loss that does not accept scaled numbers."""
     once = document.outcome is None or document.domain is None
     require(once, "`outcome` must be absent with a domain, which declares it")
+    if isinstance(document.label, RowsLabel):
+        _check_rows_of_records(document, document.label)
     # A number is scaled to [-1, 1], which a loss of classes or probabilities does not accept; counts and
     # amounts have a loss with a logarithmic link.
     label, loss = document.label, document.loss
@@ -135,6 +144,22 @@ def check_outcome(document: PublishedDocument) -> None:
     )
     field = "outcome" if document.domain is None else "domain"
     require(accepted, f"`{field}` must not declare a numeric outcome {_for_loss(document)}")
+
+
+def _check_rows_of_records(document: PublishedDocument, label: RowsLabel) -> None:
+    """Refuse an outcome of several rows for anything but the logistic loss of people with one record each."""
+    loss, field = document.loss, "outcome" if document.domain is None else "domain"
+    logistic = isinstance(loss, LogisticLoss) and not loss.soft
+    require(logistic, f"`{field}` must not declare kind {label.kind!r} {_for_loss(document)}")
+    require(document.plan.unit == "person", f"`plan.unit` must be 'person' with kind {label.kind!r}")
+    require(document.fit_intercept, f"`fit_intercept` must be true with kind {label.kind!r}")
+    weighting, domain = document.weighting, document.domain
+    one = weighting.rows_per_person is None and (domain is None or domain.person is None)
+    require(one, f"people must have one record each with kind {label.kind!r}, and no ids")
+    require(weighting.class_weight is None, f"`weights.class_weight` must be null with kind {label.kind!r}")
+    if document.domain is None:
+        same = getattr(label, "classes", None) == document.classes
+        require(same, "`classes` must be what `outcome` declares")
 
 
 def check_corners_of(document: PublishedDocument) -> None:

@@ -12,8 +12,9 @@ from pydantic import Field
 
 from expost._common.strict_json import FrozenModel
 from expost._common.typing import FloatArray
+from expost.data.design import intercept_count
 from expost.data.domain import Domain
-from expost.data.labels import Label, NumericLabel, Outcome
+from expost.data.labels import Label, Outcome, RowsLabel
 from expost.data.values import plain_class
 from expost.data.weights import UNWEIGHTED, Weighting
 from expost.fitting.release import Release, pack, unpack
@@ -77,7 +78,17 @@ class PublishedDocument(FrozenModel):
     @property
     def n_features(self) -> int:
         """The number of features of a record, without the intercept."""
-        return len(self.coefficients) // self.loss.outputs - self.fit_intercept
+        return len(self.coefficients) // self.loss.outputs - self.intercepts
+
+    @property
+    def of_people(self) -> bool:
+        """Whether the promise is to people with several records; a record can be all rows of a person."""
+        return self.plan.unit == "person" and not isinstance(self.label, RowsLabel)
+
+    @property
+    def intercepts(self) -> int:
+        """How many coefficients of each predictor are intercepts, which come last."""
+        return intercept_count(self.label, fit_intercept=self.fit_intercept)
 
     @cached_property
     def release(self) -> Release:
@@ -89,7 +100,7 @@ class PublishedDocument(FrozenModel):
             coefficients=_frozen(self.coefficients),
             corners=None
             if self.corners is None
-            else self.corners.value(self.n_features, intercept=self.fit_intercept),
+            else self.corners.value(self.n_features, intercept=self.intercepts),
             gradient=None if gradient is None else _frozen(gradient),
             hessian=None if hessian is None else _frozen(unpack(hessian)),
             eigenvalue=self.statistics.eigenvalue,
@@ -151,7 +162,7 @@ def content(
     feature_names: Sequence[str] | None,
     domain: Domain | None,
     weighting: Weighting,
-    outcome: NumericLabel | None,
+    outcome: Label | None,
 ) -> dict[str, Any]:
     """Everything that a release holds, as JSON's types; labels default to the loss's own."""
     plan = release.plan
@@ -180,7 +191,7 @@ def content(
         "insecure": INSECURE if release.insecure else None,
         "weights": _weights(weighting),
         "outcome": outcome.model_dump(mode="json") if outcome else None,
-        "corners": _corners(release),
+        "corners": _corners(release, outcome if domain is None else domain.label),
     }
     return _without_absent(document)
 
@@ -196,8 +207,9 @@ def _weights(weighting: Weighting) -> dict[str, Any] | None:
     return {"max_weight": weighting.max_weight, "class_weight": by_class, "rows_per_person": rows}
 
 
-def _corners(release: Release) -> dict[str, Any] | None:
-    columns = len(release.coefficients) - release.plan.fit_intercept
+def _corners(release: Release, label: Label | None) -> dict[str, Any] | None:
+    intercepts = intercept_count(label, fit_intercept=release.plan.fit_intercept)
+    columns = len(release.coefficients) - intercepts
     return None if release.corners is None else release.corners.described(columns)
 
 

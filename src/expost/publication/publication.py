@@ -24,7 +24,7 @@ from expost._common.summary import Summarized, Summary
 from expost._common.typing import FloatArray
 from expost._common.validation import LanguageName, Simultaneous, parameter_error
 from expost.data.domain import Domain
-from expost.data.labels import NumericLabel
+from expost.data.labels import Label
 from expost.data.weights import UNWEIGHTED, Weighting
 from expost.exceptions import PublicationError
 from expost.fitting.release import Release
@@ -71,7 +71,7 @@ class Publication(Summarized, ReadableDocument):
         feature_names: Sequence[str] | None = None,
         domain: Domain | None = None,
         weighting: Weighting = UNWEIGHTED,
-        outcome: NumericLabel | None = None,
+        outcome: Label | None = None,
     ) -> Self:
         """Make the publication of a release.
 
@@ -88,7 +88,7 @@ class Publication(Summarized, ReadableDocument):
         weighting
             What was declared about weights.
         outcome
-            The declared bounds of a numeric outcome, where the fit was given no domain.
+            What is declared about the outcome but plain classes, where the fit was given no domain.
 
         Raises
         ------
@@ -219,7 +219,7 @@ class Publication(Summarized, ReadableDocument):
             ("guarantee", f"none; with secret noise {promise}" if self.insecure else promise),
             ("arithmetic", arithmetic),
             ("loss", str(self.loss)),
-            ("features", f"{self.n_features}{' and an intercept' * self.fit_intercept}"),
+            ("features", f"{self.n_features}{self._intercepts()}"),
             ("rows", f"of norm ≤ {self.norm:g}{self._weights()}"),
             ("noise", f"sigma={plan.sigma:.6g}, l2={plan.l2:.6g}"),
             ("report", f"{plan.report}{', reduced Hessian' * bool(plan.reduced)}"),
@@ -227,10 +227,14 @@ class Publication(Summarized, ReadableDocument):
         ]
         return Summary("Publication (public)", rows, alarm=self.insecure)
 
+    def _intercepts(self) -> str:
+        several = f" and {self.intercepts} intercepts, one for each row of a record"
+        return several if self.intercepts > 1 else " and an intercept" * self.intercepts
+
     def _promise(self) -> str:
         if self.plan.epsilon is None:
             return "no worst case"
-        whom = ", for each person with all of her rows" if self.plan.unit else ""
+        whom = ", for each person with all of her rows" if self.of_people else ""
         return f"epsilon={self.plan.epsilon:g}, delta={self.plan.delta:g}{whom}"
 
     def _weights(self) -> str:

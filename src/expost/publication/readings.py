@@ -10,6 +10,7 @@ from expost._common.typing import FloatArray
 from expost._common.validation import Simultaneous, check_count, check_positive, parameter_error
 from expost.data.encoding import Encoded, encode_records, encode_rows
 from expost.data.frame_tables import FrameKind
+from expost.data.labels import OrderedLabel, RowsLabel
 from expost.data.weights import Declared
 from expost.exceptions import PublicationError
 from expost.fitting.prediction import (
@@ -74,8 +75,10 @@ def _declared(publication: PublishedDocument) -> Declared:
     )
 
 
-def _score_coefficients(publication: PublishedDocument) -> FloatArray:
-    """One vector, or a column for each class or linear predictor."""
+def score_coefficients(publication: PublishedDocument) -> FloatArray:
+    """One vector, or a column for each class, linear predictor or row of a record."""
+    if isinstance(publication.label, RowsLabel):
+        return publication.label.by_place(publication.release.coefficients)
     table = publication.loss.by_predictor(publication.release.coefficients)
     return table.T if len(table) > 1 else table[0]
 
@@ -87,14 +90,15 @@ class ReadableDocument(PublishedDocument):
         """The linear predictor of each record, positive for the second class; or all scores.
 
         Several classes have a column of scores each, and other losses of several linear predictors a column
-        for each predictor. Of a recalibrated model it is the logarithm of the odds of the second class, or
+        for each predictor. Ordered classes have a column for each class but the last: the logarithm of the
+        odds to be above it. Of a recalibrated model it is the logarithm of the odds of the second class, or
         the prediction of a number, by its :attr:`calibration_curve`, in the same order.
 
         Privacy
         -------
         As private as ``X``; the publication is not changed and remembers nothing.
         """
-        predictor = linear_predictor(encoded_rows(self, X), _score_coefficients(self))
+        predictor = linear_predictor(encoded_rows(self, X), score_coefficients(self))
         scores: FloatArray = self.recalibrated(predictor)
         return scores
 
@@ -159,7 +163,13 @@ class ReadableDocument(PublishedDocument):
                 "`predict_proba` needs the logistic loss or the softmax loss but this publication has "
                 f"{describe(self.loss)['name']}; use `predict` or `decision_function`."
             )
-        return probabilities(self.decision_function(X))
+        return self.probabilities(self.decision_function(X))
+
+    def probabilities(self, scores: FloatArray) -> FloatArray:
+        """The probability of each class from the decision function of a likelihood."""
+        if isinstance(self.label, OrderedLabel):
+            return self.label.probabilities(scores)
+        return probabilities(scores)
 
     def summary(self, confidence: float = CONFIDENCE) -> CoefficientTable:
         """The coefficients without the penalty's shrinkage, with intervals that count the privacy noise.
@@ -190,10 +200,17 @@ class ReadableDocument(PublishedDocument):
         except PublicationError as error:
             known = self.release.corners is not None and self.release.recalibration is None
             why = [] if known else [f"No error bars: {error}"]
-        table = published_coefficients(self.release, self.domain, self.feature_names, self.classes)
+        table = published_coefficients(
+            self.release, self.domain, self.feature_names, self.classes, self.label
+        )
         return replace(table, notes=(*table.notes, *why), alarm=self.insecure)
 
     def _inference(self) -> Inference:
+        if isinstance(self.label, RowsLabel):
+            raise PublicationError(
+                "intervals are not known for a model in which a record is several rows. Read the "
+                "coefficients as they are."
+            )
         return Inference(self.release, self.domain, self.feature_names, self.classes, self.weighting)
 
     def bounds(
@@ -291,7 +308,7 @@ class Quality:
     """The same of the deviance: of the pinball loss of a quantile, the Poisson or the Gamma deviance."""
 
 
-def held_out_quality(publication: PublishedDocument, records: Encoded) -> Quality:
+def held_out_quality(publication: ReadableDocument, records: Encoded) -> Quality:
     r"""How well a publication predicts labelled records that were not fitted, encoded as it says and checked.
 
     .. math:: R^2 = 1 - \frac{\sum_i (y_i - \hat y_i)^2}{\sum_i (y_i - \bar y)^2}, \qquad
@@ -304,7 +321,7 @@ def held_out_quality(publication: PublishedDocument, records: Encoded) -> Qualit
     -------
     The result is private, see :class:`Quality`. Nothing is spent.
     """
-    scores, labels, _ = scored(records, _score_coefficients(publication))
+    scores, labels, _ = scored(records, score_coefficients(publication))
     curve = calibration_of(publication.release)
     scores = scores if curve is None else curve.corrected(scores)
     if publication.classes is None:
@@ -312,7 +329,13 @@ def held_out_quality(publication: PublishedDocument, records: Encoded) -> Qualit
         share = explained(scores, labels, publication.loss) if spread > 0.0 else None
         mean = isinstance(publication.loss, PseudoHuber | SquaredLoss)
         return Quality(r2=share) if mean else Quality(d2=share)
-    values = publication.loss.labels.values
+    return _class_quality(publication, scores, labels)
+
+
+def _class_quality(publication: ReadableDocument, scores: FloatArray, labels: FloatArray) -> Quality:
+    """How well classes are told apart, and if the loss is a likelihood, how likely they were."""
+    ordered = publication.label if isinstance(publication.label, OrderedLabel) else None
+    values = (publication.loss.labels if ordered is None else ordered.codes).values
     assert values is not None
     places = np.argmax(labels[:, None] == np.array(values), axis=1)
     shares = np.bincount(places, minlength=len(values)) / len(places)
@@ -320,10 +343,11 @@ def held_out_quality(publication: PublishedDocument, records: Encoded) -> Qualit
     if np.all(shares > 0.0):
         from sklearn.metrics import roc_auc_score
 
-        ranked = probabilities(scores) if scores.ndim == 2 else scores
+        ranked = publication.probabilities(scores) if scores.ndim == 2 else scores
         auc = float(roc_auc_score(places, ranked, multi_class="ovr"))
     if not publication.loss.is_likelihood:
         return Quality(auc=auc)
-    given = log_probabilities(scores)[np.arange(len(places)), places]
+    likely = log_probabilities(scores) if ordered is None else ordered.log_probabilities(scores)
+    given = likely[np.arange(len(places)), places]
     known = shares[shares > 0.0]
     return Quality(auc, -float(np.mean(given)), float(known @ -np.log(known)))

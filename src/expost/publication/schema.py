@@ -225,7 +225,7 @@ class PublishedCorners(FrozenModel):
     low: Annotated[tuple[float | None, ...], numbers("corners.low", or_null=True)] | None
     high: Annotated[tuple[float | None, ...], numbers("corners.high", or_null=True)] | None
 
-    def value(self, columns: int, *, intercept: bool) -> Corners | None:
+    def value(self, columns: int, *, intercept: int) -> Corners | None:
         """The corners of a model of so many features; None where there is no kink."""
         low, high = (
             [missing if end is None else end for end in ends or [None] * columns]

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from expost._common.strict_json import check_size
+from expost.data.design import intercept_count
 from expost.exceptions import PublicationError
 from expost.fitting.release import Release
 from expost.losses.corners import Corners
@@ -34,7 +35,10 @@ def try_publication(
     Public in, public out. Call it before any noise is drawn: a budget must not be spent on a file that
     nobody can read.
     """
-    dimension = (n_features + plan.fit_intercept) * plan.loss.outputs
+    domain = declared.get("domain")
+    label = declared.get("outcome") if domain is None else domain.label
+    intercepts = intercept_count(label, fit_intercept=plan.fit_intercept)
+    dimension = (n_features + intercepts) * plan.loss.outputs
     numbers = dimension + plan.entries(dimension)
     _check_room(plan, numbers * (_LONGEST_NUMBER + 2), numbers)
     publication = Publication.from_release(_empty(plan, dimension, corners), **declared)

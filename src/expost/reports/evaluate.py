@@ -258,10 +258,10 @@ def check_unit(release: Release, records: Encoded) -> None:
     """Refuse rows of a release that promises to people, and people of whom too little is known.
 
     A figure for some of a person's rows is none for her. With unknown weights each row's gradient is known up
-    to a factor, and their sum may be longer with smaller weights.
+    to a factor, and their sum may be longer with smaller weights; not where the factor is that of all.
     """
     check_rows(release.plan, records.people)
-    if records.people is not None and records.weights_at_most:
+    if records.people is not None and records.people.named and records.weights_at_most:
         raise DomainError(
             "`sample_weight` must be given for people with several rows: a report with unknown weights is "
             "known for single rows only."
@@ -322,7 +322,7 @@ def evaluate(
         release, records, confidence=confidence, member=member, simultaneous=simultaneous
     )
     found = Bounds.of(parts, confidence=1.0 - check_confidence(confidence), scope=Scope.of(simultaneous))
-    return found if records.people is None else replace(found, people=records.people.ids)
+    return found if records.people is None else replace(found, people=records.people.names)
 
 
 def row_width(release: Release, records: Encoded) -> int:

@@ -1,7 +1,7 @@
 """What several publications cost one record together: less than their bounds added up."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import NamedTuple, TypeVar
@@ -12,10 +12,11 @@ from expost._common.typing import FloatArray
 from expost._common.validation import Simultaneous, parameter_error
 from expost.data.blocks import Block
 from expost.data.encoding import Encoded
+from expost.data.people import People
 from expost.data.rows import row_blocks
 from expost.exceptions import ParameterError
 from expost.fitting.release import Release
-from expost.reports.base import Scope, Shares, check_confidence, sides_of
+from expost.reports.base import Figures, Scope, Shares, check_confidence, sides_of
 from expost.reports.evaluate import SLACK, TightReader, check_unit, row_width, streamed_figures
 from expost.reports.intervals import noise_factors, weight_of
 from expost.reports.laws import NO_DRIFT, Chi, chi_quantile, conditional_quantile, person_law
@@ -79,30 +80,27 @@ def streamed_totals(
     for release, rows in zip(releases, records, strict=True):
         check_unit(release, rows)
 
-    def added() -> Iterator[FloatArray]:
-        figures = [
+    def streams_of() -> list[Iterator[Figures]]:
+        return [
             streamed_figures(release, rows, confidence=1.0 - share, member=member, simultaneous=simultaneous)
             for release, rows in zip(releases, records, strict=True)
         ]
-        return (_added([one.total for one in run]) for run in together(figures))
+
+    def added() -> Iterator[FloatArray]:
+        return (_added([one.total for one in run]) for run in together(streams_of()))
 
     sides = sides_of(member)
     readers = [TightReader(release, share, scope) for release in releases]
     people = records[0].people
+    if not _alike(records):  # the noise is that of spaces with different numbers of dimensions
+        return iter([_added([np.concatenate([one.total for one in run]) for run in streams_of()])])
     if people is not None:
         scope.check_records(len(people))
-        found = np.empty(len(people))
-        shifts, left = _added_shifts(readers, records, sides, len(people)), []
-        for each in np.unique(people.counts).tolist():
-            noise, some = sum_noise(releases, failure, scope, each), np.flatnonzero(people.counts == each)
-            if noise is None:
-                left.append(some)
-            else:
-                found[some] = _allowed(Shifts(*(part[some] for part in shifts)), noise)
-        if left:
-            others = np.concatenate(left)
-            found[others] = np.concatenate(list(added()))[others]
-        return iter([found])
+        shifts = _added_shifts(readers, records, sides, len(people))
+        allowed = {
+            each: sum_noise(releases, failure, scope, each) for each in np.unique(people.counts).tolist()
+        }
+        return iter([_of_people(people, shifts, allowed, added)])
     noise = sum_noise(releases, failure, scope)
     if noise is None:
         return added()
@@ -111,6 +109,35 @@ def streamed_totals(
         for reader, rows in zip(readers, records, strict=True)
     ]
     return _bounded(together(streams), noise, scope)
+
+
+def _of_people(
+    people: People,
+    shifts: Shifts,
+    allowed: Mapping[int, "SumNoise | None"],
+    added: Callable[[], Iterator[FloatArray]],
+) -> FloatArray:
+    """The bounds by what is ``allowed`` for each number of rows, or else totals that are ``added`` up."""
+    found, left = np.empty(len(people)), []
+    for each, noise in allowed.items():
+        some = np.flatnonzero(people.counts == each)
+        if noise is None:
+            left.append(some)
+        else:
+            found[some] = _allowed(Shifts(*(part[some] for part in shifts)), noise)
+    if left:
+        others = np.concatenate(left)
+        found[others] = np.concatenate(list(added()))[others]
+    return found
+
+
+def _alike(records: Sequence[Encoded]) -> bool:
+    """Whether all releases read as many rows of each person; a record that one spreads has more there."""
+    people = [one.people for one in records]
+    if not any(one is not None and not one.named for one in people):
+        return True
+    counts = [one.counts for one in people if one is not None]
+    return len(counts) == len(people) and all(np.array_equal(one, counts[0]) for one in counts)
 
 
 def _added_shifts(

@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { spelled } from "../../../src/expost/page/static/encoding.js";
 import { unpacked } from "../../../src/expost/page/static/numbers.js";
+import { factsOfPerson } from "../../../src/expost/page/static/persons.js";
 import { largestTotal, mayBeUnknown } from "../../../src/expost/page/static/ranges.js";
-import { factsOf } from "../../../src/expost/page/static/records.js";
 import { together } from "../../../src/expost/page/static/together.js";
 
 const { numbers: packed, asked, tries, pages } = JSON.parse(readFileSync(0, "utf8"));
@@ -28,7 +28,7 @@ function tried(numbers, field) {
 const results = asked.map(([page, answers, options]) => {
   const numbers = unpacked(packed[page]);
   const total = (filled) =>
-    together(numbers, numbers.publications.map((publication) => factsOf(numbers, publication, filled)), options);
+    together(numbers, numbers.publications.map((publication) => factsOfPerson(numbers, publication, [filled])), options);
   let largest = 0;
   for (let i = 0; i < tries; i += 1) {
     largest = Math.max(largest, total(answers.map((answer, place) => answer ?? tried(numbers, numbers.fields[place]))));

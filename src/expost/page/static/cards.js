@@ -16,7 +16,7 @@ export class Cards {
     this.changed = changed;
     this.list = element("div");
     this.cards = [];
-    place.append(...(this.ofPerson ? [this.counter()] : []), this.list, ...(this.ofPerson ? [] : [this.adder()]));
+    place.append(...(this.ofPerson ? [this.counter()] : []), this.list, ...(this.ofPerson || this.most === 1 ? [] : [this.adder()]));
     place.addEventListener("submit", (event) => event.preventDefault());
     this.resize(1);
   }

@@ -33,9 +33,13 @@ export function answerTitle({ constants }, field, answer) {
 // An example of a number for a message.
 export const sampleNumber = (field) => shown(field.example ?? (field.low === null ? 1 : (field.low + field.high) / 2));
 
-// A count is asked for as one, in the publisher's words or in the page's.
-const questionOf = (field) =>
-  field.question ?? (field.counted && field.unnamed === undefined ? say("form.counted", { name: titleOf(field) }) : titleOf(field));
+// What is asked by the kind of an outcome, where the publisher has no words for it.
+const QUESTIONS = { count: "form.counted", ordered: "form.which" };
+
+const questionOf = (field) => {
+  const name = titleOf(field);
+  return field.question ?? (field.asked && field.unnamed === undefined ? say(QUESTIONS[field.asked], { name }) : name);
+};
 
 export class Control {
   constructor(numbers, place) {

@@ -59,8 +59,9 @@ function stateOf(corners, value, i) {
 }
 
 // One column, or one for each class: the coefficients of the classes sum to zero.
-function coefficientTable(title, outcome, { loss, columns, coefficients, intercept, corners }) {
-  const names = columns.map((name, i) => (intercept && i === columns.length - 1 ? say("experts.intercept") : name));
+function coefficientTable(title, outcome, { loss, columns, coefficients, intercept, corners, places }) {
+  const last = intercept && !places ? columns.length - 1 : -1;
+  const names = columns.map((name, i) => (i === last ? say("experts.intercept") : name));
   if (loss.name !== "softmax") {
     const rows = names.map((name, i) => {
       const state = stateOf(corners, coefficients[0][i], i);

@@ -187,5 +187,6 @@ export function encodeWhole(numbers, publication, answers, count = 1) {
 // The same, with the row as the mechanism saw it.
 export function encode(numbers, publication, answers, count = 1) {
   const { row, ...others } = encodeWhole(numbers, publication, answers, count);
-  return { row: scaleRow(row, publication.norm, publication.intercept, numbers.constants), ...others };
+  const { norm, intercept, places } = publication; // rows of a record have intercepts of their own
+  return { row: scaleRow(row, norm, intercept && !places, numbers.constants), ...others };
 }

@@ -84,18 +84,35 @@ function forms({ bases, plan }, columns) {
   };
 }
 
+// Whether a row of a record counts, and its label, from the code of the outcome: as in expost.data.labels.
+const ANSWERS = {
+  ordered: (code, place) => [true, code > place],
+};
+
+// A record as the rows of one person, as expost.data.spread has it; those that do not count are left out, but the first.
+export function spread({ spread: kind, places }, { row, label, weight, atMost }) {
+  const rows = Array.from({ length: places }, (_, place) => {
+    const [counts, yes] = ANSWERS[kind](label, place);
+    const unit = Array.from({ length: places }, (__, i) => (i === place ? 1 : 0));
+    return { row: [...row, ...unit], label: yes ? 1 : 0, weight: counts ? weight / places : 0, atMost };
+  });
+  return rows.filter(({ weight: share }, place) => share > 0 || place === 0);
+}
+
 // The facts of a person by the answers of all rows that she remembers, and the number of those that she does not. One
-// row alone is read as ever.
+// row alone is read as ever, but for a record that is several.
 export function factsOfPerson(numbers, publication, rows, forgotten = 0) {
-  const count = rows.length + forgotten;
+  const count = publication.places ?? rows.length + forgotten;
   if (count === 1) return factsOf(numbers, publication, rows[0]);
-  const records = rows.map((answers) => encode(numbers, publication, answers, count));
+  const records = publication.places
+    ? spread(publication, encode(numbers, publication, rows[0]))
+    : rows.map((answers) => encode(numbers, publication, answers, count));
   const { coefficients, gradient: measured, plan } = publication;
   const parts = records.map((record) => writtenOut(publication, coefficients, record));
   const gradient = sum(parts.map((part) => part.gradient));
   const [along, across] = steepnessOf(numbers, publication, records, gradient);
   const facts = {
-    atMost: false,
+    atMost: publication.places > 0 && records[0].atMost,
     norm: 1,
     norm1: null,
     steepness: { fixed: Math.hypot(along, numbers.constants.stretch * across), every: size(gradient) },

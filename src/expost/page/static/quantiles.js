@@ -33,7 +33,8 @@ export function quantilesFor({ constants }, publication, { confidence, every }, 
   const level = publication.levels[confidence][scope];
   if (person === undefined) return { ...level, scope };
   const known = person.forgotten ? level.remembered : level.people;
-  const rows = publication.corners && publication.plan.unit === "row" ? person.count : person.distinct;
+  const { corners, plan, places } = publication;
+  const rows = corners && plan.unit === "row" && !places ? person.count : person.distinct;
   const [noise, gradient, model, statistics, margin, slope, rest] = known.lines[Math.min(rows, known.lines.length) - 1];
   return {
     scope,

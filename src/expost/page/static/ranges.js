@@ -7,7 +7,8 @@
 import { boxFacts } from "./boxes.js";
 import { encodeFeature, encodeOutcome, encodeWhole, joined, length, nodesOf, shrinkage, spelled, UNKNOWN, weightOf } from "./encoding.js";
 import { derivatives, lossesBetween, steepestPoint } from "./losses.js";
-import { added, factsOf, reciprocals, size, smallest, squares } from "./records.js";
+import { factsOfPerson, spread } from "./persons.js";
+import { added, reciprocals, size, smallest, squares } from "./records.js";
 import { dot } from "./softmax.js";
 import { together } from "./together.js";
 
@@ -139,8 +140,9 @@ const range = (values) => [Math.min(...values), Math.max(...values)];
 const valuesAt = (numbers, answers, place) =>
   answers[place] === UNKNOWN ? valuesOf(numbers, numbers.fields[place]) : [answers[place]];
 
-// The same by intervals. Columns of a list that stays unknown may be anything between those of its values.
-function factsInBox(numbers, publication, answers, cell) {
+// The ranges of the encoded columns and of the label. Columns of a list that stays unknown may be anything between those
+// of its values.
+function boxOf(numbers, publication, answers, cell) {
   const { fields, constants } = numbers;
   const [low, high] = [1, 2].map((end) => placed(numbers, answers, cell.map((side) => [side[0], side[end]])));
   const blocks = publication.features.map((place) => {
@@ -153,7 +155,38 @@ function factsInBox(numbers, publication, answers, cell) {
   const columns = joined(publication, blocks, (a, b) => range(a.flatMap((x) => b.map((y) => x * y))));
   const outcomes = [low, high].map((all) => encodeOutcome(fields[publication.outcome], all[publication.outcome], publication.labels));
   const labels = range(outcomes);
-  return boxFacts(numbers, publication, columns, labels, weightOf(numbers, publication, low, outcomes[0], 1).weight);
+  return { columns, labels, weight: weightOf(numbers, publication, low, outcomes[0], 1).weight };
+}
+
+// The same facts by intervals.
+function factsInBox(numbers, publication, answers, cell) {
+  const { columns, labels, weight } = boxOf(numbers, publication, answers, cell);
+  return boxFacts(numbers, publication, columns, labels, weight);
+}
+
+// The same of a record that is several rows: each is bounded on its own, and all are added up. A determinant of a sum
+// is at most the product of theirs.
+function spreadAtMost(numbers, publication, answers, cell) {
+  const { places, coefficients: [all], plan: { l2 } } = publication;
+  const { columns, labels: [label], weight } = boxOf(numbers, publication, answers, cell);
+  const parts = spread(publication, { row: [], label, weight }).map(({ row, ...own }) => {
+    const coefficients = [[...all.slice(0, -places), all[all.length - places + row.indexOf(1)]]];
+    return boxFacts(numbers, { ...publication, coefficients, bases: [] }, columns, [own.label, own.label], own.weight);
+  });
+  const sum = (of) => parts.reduce((total, part) => total + of(part), 0);
+  const [gradient, logDeterminant] = [sum((part) => part.gradientNorm), (penalty) => sum((part) => part.logDeterminant(penalty))];
+  return {
+    norm: 1,
+    norm1: null,
+    steepness: { fixed: numbers.constants.stretch * gradient, every: gradient },
+    gradientNorm: gradient,
+    along: 0,
+    releasedNorm: sum((part) => part.releasedNorm),
+    logDeterminant,
+    above: () => logDeterminant(l2),
+    below: () => 0,
+    person: { distinct: parts.length, forgotten: 0, count: places },
+  };
 }
 
 // Answers with the first value in the place of lists that are still unknown.
@@ -172,15 +205,16 @@ function atMost(numbers, answers, cell, options) {
   const middle = placed(numbers, answers, cell.map(([place, from, to]) => [place, (from + to) / 2]));
   const lists = middle.map((_, place) => place).filter(isOpen(numbers, middle));
   const facts = numbers.publications.map((publication) => {
-    if (!involved(publication, [...cell.map(([place]) => place), ...lists])) return factsOf(numbers, publication, filled(numbers, middle));
+    if (!involved(publication, [...cell.map(([place]) => place), ...lists])) return factsOfPerson(numbers, publication, [filled(numbers, middle)]);
     const cornered = publication.loss.name !== "softmax" && lists.length === 0 && cornerCount(numbers, cell) <= MOST_OF_CELL;
-    return (cornered ? factsAtMost : factsInBox)(numbers, publication, answers, cell);
+    const bound = publication.places ? spreadAtMost : cornered ? factsAtMost : factsInBox;
+    return bound(numbers, publication, answers, cell);
   });
   return together(numbers, facts, { ...options, member: null }) * (1 + ROUNDING);
 }
 
 const exactly = (numbers, answers, options) =>
-  together(numbers, numbers.publications.map((publication) => factsOf(numbers, publication, filled(numbers, answers))), options);
+  together(numbers, numbers.publications.map((publication) => factsOfPerson(numbers, publication, [filled(numbers, answers)])), options);
 
 function halves(cell) {
   const widths = cell.map(([, from, to]) => to - from);
@@ -192,7 +226,7 @@ function halves(cell) {
 
 // Whether cells are boxes of intervals, each of which takes longer to look at than corners do.
 const boxed = (numbers, cell) =>
-  cornerCount(numbers, cell) > MOST_OF_CELL || numbers.publications.some(({ loss }) => loss.name === "softmax");
+  cornerCount(numbers, cell) > MOST_OF_CELL || numbers.publications.some(({ loss, places }) => loss.name === "softmax" || places);
 
 const wholeCell = (places) => places.map((place) => [place, 0, 1]);
 

@@ -10,7 +10,8 @@ const sum = (parts, name) => parts.reduce((total, part) => total + part[name], 0
 export function together(numbers, facts, options) {
   const readings = numbers.publications.map((publication, i) => readFacts(numbers, publication, facts[i], options));
   const { count = 1, forgotten = 0 } = facts[0].person ?? {};
-  const apart = options.every || readings.length === 1 || forgotten > 0;
+  const uneven = facts.some(({ person }) => (person?.count ?? 1) !== count);
+  const apart = options.every || readings.length === 1 || forgotten > 0 || uneven;
   const noise = apart ? null : numbers.together[options.confidence][count - 1];
   if (noise === null) return sum(readings, "total");
   const [quantile, rest] = noise;

@@ -1,0 +1,95 @@
+"""The commands for outcomes that make several rows of a record: one line of figures for each record."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import expost
+from expost.cli import app
+
+FEATURES = """
+[[features]]
+name = "age"
+kind = "number"
+low = 20.0
+high = 80.0
+
+"""
+ORDERED = """[label]
+name = "pain"
+kind = "ordered"
+classes = ["none", "mild", "severe"]
+"""
+
+
+def told(*arguments):
+    result = CliRunner().invoke(app, [str(one) for one in arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture
+def ordered(tmp_path):
+    rng = np.random.default_rng(0)
+    age = rng.uniform(20.0, 80.0, 150).round(1)
+    pain = np.array(["none", "mild", "severe"])[
+        np.digitize((age - 50.0) / 10.0 + rng.logistic(size=150), [-1, 1])
+    ]
+    pd.DataFrame({"age": age, "pain": pain}).to_csv(tmp_path / "table.csv", index=False)
+    (tmp_path / "domain.toml").write_text(FEATURES + ORDERED)
+    return tmp_path
+
+
+@pytest.mark.long
+def test_a_model_of_ordered_classes_from_the_check_to_the_page(ordered):
+    domain, table, model = (ordered / name for name in ("domain.toml", "table.csv", "model.json"))
+    assert "The table fits" in told("check", domain, table)
+    assert "3 coefficients" in told("plan", domain)
+    figures = ordered / "private-losses.csv"
+    said = told("fit", domain, table, "--yes", "-o", model, "--losses", figures)
+    assert "for every record alike" in said
+    assert len(pd.read_csv(figures)) == 150
+    publication = expost.Publication.load(model)
+    found = json.loads(told("predict", model, table, "--json"))["predictions"]
+    records = pd.read_csv(table)
+    assert found["prediction"] == publication.predict(records).tolist()
+    chances = publication.predict_proba(records)
+    np.testing.assert_allclose(found["probability of severe"], chances[:, 2])
+    bounds = json.loads(told("bounds", model, table, "--json", "--member", "yes"))
+    assert (bounds["unit"], bounds["people"]) == ("record", None)
+    exact = json.loads(told("losses", model, table, "--json"))
+    theirs = publication.bounds(records, member=True)
+    np.testing.assert_allclose(bounds["publications"][0]["upper"], theirs.upper, rtol=1e-12)
+    np.testing.assert_allclose(exact["losses"], pd.read_csv(figures)["ex_post_loss"], rtol=1e-9)
+    assert "above mild" in told("summary", model)
+    told("page", model, "-o", ordered / "page.html")
+
+
+@pytest.mark.long
+def test_the_quality_of_held_out_records_and_a_rehearsal(ordered):
+    rng = np.random.default_rng(1)
+    other = pd.DataFrame(
+        {"age": rng.uniform(20.0, 80.0, 60), "pain": np.tile(["none", "mild", "severe"], 20)}
+    )
+    other.to_csv(ordered / "other.csv", index=False)
+    arguments = ("--yes", "--json", "-o", ordered / "model.json", "--test", ordered / "other.csv")
+    quality = json.loads(told("fit", ordered / "domain.toml", ordered / "table.csv", *arguments))
+    found, publication = quality["private_quality"], expost.Publication.load(ordered / "model.json")
+    chances = publication.predict_proba(other)
+    places = np.tile([0, 1, 2], 20)
+    assert found["log_loss"] == pytest.approx(-np.mean(np.log(chances[np.arange(60), places])))
+    assert found["guess_log_loss"] == pytest.approx(np.log(3.0))
+    rehearsed = json.loads(
+        told("rehearse", ordered / "domain.toml", "--rows", 300, "--tables", 1, "--json", "--epsilon", 8)
+    )
+    assert rehearsed["budgets"][-1]["quality"]["auc"] > 0.6
+
+
+def test_people_with_ids_are_refused(ordered):
+    (ordered / "domain.toml").write_text('person = "age2"\n' + FEATURES + ORDERED)
+    result = CliRunner().invoke(app, ["plan", str(ordered / "domain.toml")])
+    assert result.exit_code == 1
+    assert "each record is a person of her own" in " ".join(result.output.split())

@@ -1,0 +1,85 @@
+"""The page's numbers of records that are several rows are the library's, in node."""
+
+import json
+
+import node
+import numpy as np
+import pages
+import pytest
+
+import expost
+from expost.page.numbers import payload
+
+pytestmark = pytest.mark.skipif(node.NODE is None, reason=node.MISSING)
+TOLERANCE = 1e-9
+ORDERED = expost.OrderedLabel(name="pain", classes=("none", "mild", "bad", "worst"))
+
+
+def outcomes(label, rng, count):
+    return rng.choice(label.classes, count).tolist()
+
+
+def published(label, report, seed=3, rows=120, **others):
+    """A seeded publication with features of all kinds."""
+    rng = np.random.default_rng(seed)
+    domain = expost.Domain(features=pages.FEATURES, label=label, norm=1.6)
+    answers = pages.people(rng, rows, pages.domain_for(pages.example("logistic")), pages.example("logistic"))
+    frame, _ = pages.as_table(answers, domain)
+    model = expost.OrdinalRegression(domain=domain, report=report, random_state=seed, **others)
+    return model.fit(frame, outcomes(label, rng, rows)).publication_
+
+
+def asked(publication, rng, count):
+    """Random answers as texts with the outcome last, as a frame with outcomes, and how to read them."""
+    known = pages.people(rng, count, pages.domain_for(pages.example("logistic")), pages.example("logistic"))
+    labels = outcomes(publication.label, rng, count)
+    answers = [[*row[:-1], label] for row, label in zip(known, labels, strict=True)]
+    return answers, pages.questions(rng, count)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("report", pages.KINDS)
+@pytest.mark.parametrize("cornered", [False, True])
+def test_every_report_and_the_library_say_the_same(report, cornered):
+    if cornered and report in ("dependent", "adaptive"):
+        pytest.skip("corners have no noisy gradient")
+    publication, rng = published(ORDERED, report, l1=2.0 * cornered), np.random.default_rng(1)
+    answers, options = asked(publication, rng, 150)
+    numbers = json.loads(json.dumps(payload([publication])))
+    ours = pages.by_node(numbers, [[0, *pair] for pair in zip(answers, options, strict=True)])
+    theirs = pages.by_python(publication, answers, options)
+    assert pages.discrepancy(ours, theirs) < TOLERANCE
+
+
+@pytest.mark.long
+def test_unknown_weights_and_several_publications_say_the_same():
+    rng = np.random.default_rng(2)
+    one, two = published(ORDERED, "independent", max_weight=3.0), published(ORDERED, "leverage", seed=4)
+    answers, options = asked(one, rng, 60)
+    numbers = json.loads(json.dumps(payload([one])))
+    filled = [[*row[:-1], None, row[-1]] for row in answers]
+    ours = pages.by_node(numbers, [[0, *pair] for pair in zip(filled, options, strict=True)])
+    assert pages.discrepancy(ours, pages.by_python(one, answers, options)) < TOLERANCE
+    three = published(ORDERED, "independent", seed=5)
+    numbers = json.loads(json.dumps(payload([two, three])))
+    ours = pages.by_node(numbers, [[None, *pair] for pair in zip(answers, options, strict=True)])[:, 0]
+    theirs = pages.totals_by_python([two, three], answers, options)
+    np.testing.assert_allclose(ours, theirs, rtol=TOLERANCE)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("report", ["independent", "adaptive"])
+def test_unknown_answers_count_as_the_worst_that_they_can_have_been(report):
+    """Lists are tried one by one; with unknown numbers the bound is looser, and still one."""
+    publication, rng = published(ORDERED, report), np.random.default_rng(3)
+    answers, options = asked(publication, rng, 12)
+    numbers = json.loads(json.dumps(payload([publication])))
+    unknown = [
+        [[None if i in places else one for i, one in enumerate(row)], option]
+        for row, option, places in zip(answers, options, 4 * [(2, 5), (0,), (0, 1, 3)], strict=True)
+    ]
+    content = {"numbers": [numbers], "asked": [[0, *pair] for pair in unknown], "tries": 300}
+    for place, (bound, largest) in enumerate(node.answer("ranges.mjs", content)["results"]):
+        assert largest <= bound * (1.0 + 1e-12)
+        assert place % 3 or bound <= largest * (1.0 + 1e-9)
+        assert bound < 3.0 * largest
