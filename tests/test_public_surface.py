@@ -13,7 +13,8 @@ import expost
 # The names of the product's specification that exist today, and what a user must construct.
 # fmt: off
 NAMES = [
-    "AmountLabel", "BoundedGamma", "BoundedPoisson", "Category", "ClassLabel", "Contact", "ConvexLoss",
+    "AmountLabel", "BoundedGamma", "BoundedPoisson", "Category", "ChoicePlan", "ClassLabel", "Contact",
+    "ConvexLoss",
     "ConvexModel", "CountLabel", "Date", "DerivativeCurve",
     "Dialect", "Domain", "GammaRegression", "GeneralizedLinearModel", "Interaction", "LabelSet",
     "Ledger", "LinearRegression",
@@ -23,7 +24,8 @@ NAMES = [
     "QuantileRegression",
     "RecordBall", "RecordBox", "SmoothedHinge", "SmoothedHingeClassifier",
     "SmoothedNorm", "SmoothedPinball", "SoftmaxLoss", "SquaredLoss", "VectorLoss", "YesNo",
-    "audit", "budgets", "calibrate", "calibrate_convex", "check_convex_loss", "check_loss", "compose",
+    "audit", "budgets", "calibrate", "calibrate_convex", "check_convex_loss", "check_loss", "choose",
+    "compose",
     "exceptions", "gaussian", "goe", "research", "scan", "total", "wallet",
 ]
 # fmt: on

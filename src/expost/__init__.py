@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         QuantileRegression as QuantileRegression,
         SmoothedHingeClassifier as SmoothedHingeClassifier,
     )
+    from expost.fitting.choose import choose as choose
     from expost.ledger import Ledger as Ledger
     from expost.losses import (
         BoundedGamma as BoundedGamma,
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
         check_loss as check_loss,
     )
     from expost.privacy.calibration import calibrate as calibrate, calibrate_convex as calibrate_convex
+    from expost.privacy.choices import ChoicePlan as ChoicePlan
     from expost.privacy.composition import compose as compose
     from expost.privacy.plan import Plan as Plan
     from expost.publication import Publication as Publication, total as total, wallet as wallet
@@ -83,11 +85,13 @@ _NAMES = {
     "data.texts": "Contact PublicationTexts",
     "estimators": "ConvexModel GammaRegression GeneralizedLinearModel LinearRegression LogisticRegression "
     "OrdinalRegression PoissonRegression QuantileRegression SmoothedHingeClassifier",
+    "fitting.choose": "choose",
     "ledger": "Ledger",
     "losses": "BoundedGamma BoundedPoisson ConvexLoss DerivativeCurve LabelSet LipschitzPoisson "
     "LocationScale LogisticLoss Loss PseudoHuber RecordBall RecordBox SmoothedHinge "
     "SmoothedNorm SmoothedPinball SoftmaxLoss SquaredLoss VectorLoss check_convex_loss check_loss",
     "privacy.calibration": "calibrate calibrate_convex",
+    "privacy.choices": "ChoicePlan",
     "privacy.composition": "compose",
     "privacy.plan": "Plan",
     "publication": "Publication total wallet",

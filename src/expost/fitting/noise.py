@@ -5,6 +5,7 @@ Values and noise are integers, the noise from the discrete Gaussian law
 """
 
 import math
+import secrets
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
@@ -47,6 +48,10 @@ class NoiseSource(ABC):
         """One draw for each scale, from the discrete Gaussian law with that parameter."""
 
     @abstractmethod
+    def below(self, bound: int) -> int:
+        """A whole number from 0 up to below the bound, each as likely as any other."""
+
+    @abstractmethod
     def tilt(self, sigma: float, size: int, *, rounding: float = math.inf) -> Tilt:
         r"""Noise of the law :math:`N(0, \sigma^2 I)`, no farther than ``rounding`` from continuous noise."""
 
@@ -64,6 +69,10 @@ class ExactNoise(NoiseSource):
         """Exact draws; about 25 microseconds each."""
         draws = {scale: iter(_discrete_gaussian(scale, count)) for scale, count in Counter(scales).items()}
         return [next(draws[scale]) for scale in scales]
+
+    def below(self, bound: int) -> int:
+        """From the operating system's cryptographic generator."""
+        return secrets.randbelow(bound)
 
     def tilt(self, sigma: float, size: int, *, rounding: float = math.inf) -> Tilt:
         """An exact sum of doubles, two or more per coordinate, each a discrete Gaussian on a grid of its own.
@@ -106,6 +115,14 @@ class SeededNoise(NoiseSource):
     def integers(self, scales: Sequence[float]) -> list[int]:
         """Rounded draws of NumPy's generator."""
         return [int(draw) for draw in np.rint(np.asarray(scales) * self._random.standard_normal(len(scales)))]
+
+    def below(self, bound: int) -> int:
+        """From bytes of NumPy's generator: a draw that is not below the bound is repeated."""
+        bits = (bound - 1).bit_length()
+        while True:
+            drawn = int.from_bytes(self._random.bytes(-(-bits // 8) or 1), "big") >> (-bits % 8)
+            if (found := drawn if bits else 0) < bound:
+                return found
 
     def tilt(self, sigma: float, size: int, *, rounding: float = math.inf) -> Tilt:
         """Doubles of NumPy's generator."""

@@ -14,8 +14,7 @@ from expost.ledger.storage import Events
 from expost.privacy.adaptive import AdaptiveComposition
 from expost.privacy.composition import Composition
 from expost.privacy.excess import UNITS
-from expost.privacy.plan import Plan
-from expost.privacy.profile_curve import Knots, ProfileCurve, curve_of
+from expost.privacy.profile_curve import AnyPlan, Knots, ProfileCurve, curve_of
 from expost.privacy.renyi import NUMBERS, Orders
 
 UNFINISHED, FINISHED = "unfinished", "finished"
@@ -125,14 +124,14 @@ class Entered(FrozenModel):
     insecure: bool
     plan: dict[str, Any]
     epsilon: Annotated[float, Field(ge=0.0)]
-    delta: _Delta
+    delta: Annotated[float, Field(ge=0.0, lt=1.0)]  # that of a private choice is 0
     adding: _Curve
     removing: _Curve
     adding_orders: _Orders = ()
     removing_orders: _Orders = ()
 
     @classmethod
-    def of(cls, plan: Plan, *, account: str, time: str, note: str, insecure: bool) -> Self:
+    def of(cls, plan: AnyPlan, *, account: str, time: str, note: str, insecure: bool) -> Self:
         """The event that enters a plan."""
         curve = curve_of(plan)
         return cls(

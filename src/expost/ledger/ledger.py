@@ -2,9 +2,11 @@
 
 import os
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from expost._common.summary import Summarized, Summary
 from expost._common.validation import check_positive, parameter_error
@@ -25,7 +27,7 @@ from expost.ledger.storage import Events, create, read, transaction
 from expost.privacy.adaptive import filter_order
 from expost.privacy.composition import Composition, accountant
 from expost.privacy.plan import Plan
-from expost.privacy.profile_curve import ProfileCurve, curve_of
+from expost.privacy.profile_curve import AnyPlan, ProfileCurve, curve_of
 
 
 @dataclass(frozen=True)
@@ -93,15 +95,15 @@ class Account(Summarized):
         """A copy that writes a note with the next entries. Notes are public."""
         return replace(self, note=_checked(note))
 
-    def check(self, plan: Plan) -> float:
-        """The ε that would be spent with a plan, at the cap's δ; BudgetError if that overdraws the account.
+    def check(self, *plans: AnyPlan) -> float:
+        """The ε that would be spent with plans, at the cap's δ; BudgetError if that overdraws the account.
 
         Nothing is entered. Raises LedgerError where the entries before are for the other unit. Public.
         """
-        return self._check(self.entries, plan).epsilon_at(self.delta)
+        return self._check(self.entries, plans).epsilon_at(self.delta)
 
     def enter(
-        self, plan: Plan, *, note: str = "", insecure: bool = False, began: datetime | None = None
+        self, plan: AnyPlan, *, note: str = "", insecure: bool = False, began: datetime | None = None
     ) -> int:
         """Enter a plan as spent, in one transaction; return the entry's number.
 
@@ -111,13 +113,23 @@ class Account(Summarized):
         takes depends on the table. Raises BudgetError if the account would be overdrawn, and LedgerError if
         the entry cannot be written; nothing was entered then. Public.
         """
-        _curve(plan)  # before other processes have to wait
+        return self.enter_all({self.note or note: plan}, insecure=insecure, began=began)[0]
+
+    def enter_all(
+        self, plans: Mapping[str, AnyPlan], *, insecure: bool = False, began: datetime | None = None
+    ) -> list[int]:
+        """Enter several plans by their notes, all or none of them, as :meth:`enter` does. Public."""
+        notes = [_checked(note) for note in plans]
+        for plan in plans.values():
+            _curve(plan)  # before other processes have to wait
         with transaction(self.path) as ledger:
-            self._check(self._entries(ledger.events), plan)
-            note = _checked(self.note or note)
+            self._check(self._entries(ledger.events), tuple(plans.values()))
             time = spelt(datetime.now(UTC) if began is None else began)
-            entered = Entered.of(plan, account=self.name, time=time, note=note, insecure=insecure)
-            return ledger.append(entered.model_dump())
+            shared: Any = {"account": self.name, "time": time, "insecure": insecure}
+            return [
+                ledger.append(Entered.of(plan, note=note, **shared).model_dump())
+                for note, plan in zip(notes, plans.values(), strict=True)
+            ]
 
     def finish(self, number: int, *, sha256: str | None = None) -> None:
         """Mark an entry as finished, with the hash of its publication and without the time. Public.
@@ -158,22 +170,24 @@ class Account(Summarized):
         spent = spent_by(entries, self.order).epsilon_at(self.delta)
         return spent, max(self.epsilon - spent, 0.0)
 
-    def _check(self, entries: tuple[Entry, ...], plan: Plan) -> Composition:
-        curve, spent = _curve(plan), spent_by(entries, self.order)
+    def _check(self, entries: tuple[Entry, ...], plans: Sequence[AnyPlan]) -> Composition:
+        curves, spent = tuple(map(_curve, plans)), spent_by(entries, self.order)
+        plan = plans[-1]
         if entries and plan.unit != spent.unit:
             raise LedgerError(
                 f"the account {self.name!r} counts what publications cost each {spent.unit}, and this plan "
                 f"is made with unit={plan.unit!r}: the two do not add up. Nothing was spent. Plan with "
                 f"unit={spent.unit!r}, or open another account."
             )
-        after = replace(spent, curves=(*spent.curves, curve), unit=plan.unit)
+        after = replace(spent, curves=(*spent.curves, *curves), unit=plan.unit)
         if after.delta_at(self.epsilon) <= self.delta:
             return after
         raise BudgetError(
             f"the account {self.name!r} has epsilon {self._standing(entries)[1]:.4g} left of "
-            f"{self.epsilon:g} at delta {self.delta:g}, and with this fit, of epsilon {plan.epsilon:g} at "
-            f"delta {plan.delta:g}, it would have spent {after.epsilon_at(self.delta):.4g}. Nothing was "
-            "spent. Ask for a smaller epsilon or delta, or publish no more from this table."
+            f"{self.epsilon:g} at delta {self.delta:g}, and with {_named(plans)}, of epsilon "
+            f"{sum(one.epsilon for one in plans):g} at delta {plan.delta:g}, it would have spent "
+            f"{after.epsilon_at(self.delta):.4g}. Nothing was spent. Ask for a smaller epsilon or delta, "
+            "or publish no more from this table."
         )
 
     def _summary(self) -> Summary:
@@ -198,8 +212,12 @@ class Account(Summarized):
         return Summary(f"Account {self.name} (public)", rows, columns, notes)
 
 
-def _curve(plan: Plan) -> ProfileCurve:
-    if not isinstance(plan, Plan):
+def _named(plans: Sequence[AnyPlan]) -> str:
+    return "this fit" if isinstance(plans[-1], Plan) else "these choices"
+
+
+def _curve(plan: AnyPlan) -> ProfileCurve:
+    if not isinstance(plan, AnyPlan):
         raise parameter_error("plan", "a plan of `expost.calibrate`", type(plan).__name__)
     return curve_of(plan)
 

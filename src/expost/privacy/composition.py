@@ -13,8 +13,7 @@ from expost._common.summary import Summarized, Summary
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive, missing_extra_error, parameter_error
 from expost.privacy import renyi
-from expost.privacy.plan import Plan
-from expost.privacy.profile_curve import LAST_EPSILON, Knots, ProfileCurve, chord, curve_of
+from expost.privacy.profile_curve import LAST_EPSILON, AnyPlan, Knots, ProfileCurve, chord, curve_of
 
 # What each convolution may cut off its tails. It counts as the probability of an unbounded loss. The tails of
 # discrete noise, of which Rényi divergences know nothing, are far lighter.
@@ -200,7 +199,7 @@ class Composition(Summarized):
         return f"<Composition of {len(self)}>"
 
 
-def compose(plans: Iterable[Plan]) -> Composition:
+def compose(plans: Iterable[AnyPlan]) -> Composition:
     r"""The certified joint profile of several publications on one table.
 
     With :math:`P_i, Q_i` the pair that dominates the neighbours of publication :math:`i`,
@@ -226,7 +225,8 @@ def compose(plans: Iterable[Plan]) -> Composition:
     ----------
     plans
         Plans from :func:`expost.calibrate` or :func:`expost.calibrate_convex`, of any losses and budgets; a
-        fitted model's is ``plan_``, a publication's ``release.plan``.
+        fitted model's is ``plan_``, a publication's ``release.plan``. Or those of private choices,
+        :class:`expost.ChoicePlan`.
 
     Privacy
     -------
@@ -240,9 +240,9 @@ def compose(plans: Iterable[Plan]) -> Composition:
     >>> round(ten.epsilon_at(1e-6), 2)  # adding up: 5
     1.54
     """
-    given = [plans] if isinstance(plans, Plan) else list(plans)
+    given = [plans] if isinstance(plans, AnyPlan) else list(plans)
     for plan in given:
-        if not isinstance(plan, Plan):
+        if not isinstance(plan, AnyPlan):
             raise parameter_error("plans", "plans of `expost.calibrate` or `plan_`", type(plan).__name__)
     units = {plan.unit for plan in given}
     if len(units) > 1:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.privacy import gaussian, renyi
+from expost.privacy.choices import ChoicePlan
 from expost.privacy.plan import Plan
 from expost.privacy.renyi import NUMBERS, Orders
 
@@ -36,6 +37,9 @@ _AGREEING = 0.99
 
 Knots: TypeAlias = tuple[tuple[float, float], ...]
 """Pairs of an epsilon and a bound on delta there."""
+
+AnyPlan: TypeAlias = Plan | ChoicePlan
+"""What has a certified profile before any data is touched."""
 
 
 def _check_knots(name: str, knots: Any) -> None:
@@ -74,8 +78,10 @@ class ProfileCurve:
             raise parameter_error("removing", "a curve that begins where `adding` does", self.removing[0])
 
     @classmethod
-    def of(cls, plan: Plan) -> Self:
+    def of(cls, plan: AnyPlan) -> Self:
         """The curve of a plan, from its certificate; one without a certificate may lose everything."""
+        if isinstance(plan, ChoicePlan):
+            return cls._convex(*plan.knots)
         profile = plan.profile
         if profile is None or math.isinf(plan.epsilon):
             return cls(((0.0, 1.0),), ((0.0, 1.0),))
@@ -190,7 +196,7 @@ def _slope(one: Sequence[float], other: Sequence[float]) -> float:
 _known = lru_cache(maxsize=256)(ProfileCurve.of)
 
 
-def curve_of(plan: Plan) -> ProfileCurve:
+def curve_of(plan: AnyPlan) -> ProfileCurve:
     """The curve of a plan; the last ones are kept, because plans of one kind are often made again."""
     try:
         return _known(plan)
