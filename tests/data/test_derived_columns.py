@@ -1,4 +1,4 @@
-"""Columns that follow from others: curves with knots, and products of two features."""
+"""Columns that follow from others: curves, products of two features, and what was not recorded."""
 
 import json
 
@@ -212,3 +212,39 @@ def test_knots_rise_between_the_bounds(knots, words):
 def test_a_curve_has_no_unit_scale():
     with pytest.raises(DomainError, match="`scale` of `age` must be left out where it has knots"):
         Number(name="age", low=18, high=90, knots=(30,), scale="unit")
+
+
+GAPS = (
+    Number(name="bmi", low=10.0, high=60.0, missing=25.0, recorded=True),
+    Number(name="age", low=0.0, high=10.0, missing=5.0, recorded=True, knots=(4.0,)),
+    YesNo(name="smoker", missing=True, recorded=True),
+    Category(name="ward", categories=("a", "b"), missing="b", recorded=True),
+    Date(name="seen", low="2000-01-01", high="2020-01-01", missing="2010-01-01", recorded=True),
+)
+
+
+@pytest.mark.parametrize("feature", GAPS, ids=lambda one: one.name)
+def test_what_was_not_recorded_counts_as_the_default_and_has_a_column(feature):
+    plain = type(feature).model_validate(feature.model_dump() | {"recorded": None})
+    given_cells = {"bmi": "30", "age": "2", "smoker": "no", "ward": "a", "seen": "2005-05-05"}[feature.name]
+    for empty in ("", None, float("nan")):
+        cells = np.array([given_cells, empty, given_cells], dtype=object)
+        found = np.array(feature.expanded(feature.coded(cells)), dtype=float)
+        wanted = np.array(plain.expanded(plain.coded(cells)), dtype=float)
+        np.testing.assert_array_equal(found[:-1], wanted)
+        np.testing.assert_array_equal(found[-1], [0.0, 1.0, 0.0])
+    assert feature.column_names == [*plain.column_names, f"{feature.name} not recorded"]
+    assert feature.coef_bounds[-1] == (-np.inf, np.inf)
+
+
+def test_what_was_not_recorded_counts_in_the_norm():
+    domain = Domain(features=GAPS, label=LABEL, interactions=[{"product": ("bmi", "smoker")}])
+    assert domain.longest_row == pytest.approx(np.sqrt(14.0))
+    assert Domain.from_toml(domain.to_toml()) == domain
+    assert "recorded = true" in domain.to_toml()
+
+
+def test_a_column_for_what_was_not_recorded_needs_a_default():
+    with pytest.raises(DomainError, match="`recorded` of `bmi` must come with `missing`, its default"):
+        Number(name="bmi", low=10.0, high=60.0, recorded=True)
+    assert "recorded" not in Number(name="bmi", low=10.0, high=60.0, recorded=False).model_dump()

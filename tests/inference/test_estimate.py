@@ -162,7 +162,7 @@ PAIRS = (
     ("dose", "born"),
     ("bent", "ward"),
 )
-BENT = expost.Number(name="bent", low=0.0, high=10.0, knots=(2.0, 5.0))
+BENT = expost.Number(name="bent", low=0.0, high=10.0, knots=(2.0, 5.0), missing=4.0, recorded=True)
 
 
 def products(domain):
@@ -174,13 +174,17 @@ def products(domain):
 
 def told(values, term):
     """A term in original units: a number, days, or whether it is that category; a hat by interpolation."""
-    name, _, value = term.partition("=")
+    name, _, value = term.removesuffix(" not recorded").partition("=")
     column = values[name]
+    if term.endswith(" not recorded"):
+        return np.isnan(column).astype(float)
     if name == "born":
         return (column - np.datetime64("1970-01-01")).astype(float)
     if name == "bent":
         nodes = [0.0, 2.0, 5.0, 10.0]
-        return np.interp(column, nodes, [float(node == float(value)) for node in nodes])
+        return np.interp(
+            np.where(np.isnan(column), 4.0, column), nodes, [float(node == float(value)) for node in nodes]
+        )
     return (column == (value or "yes") if column.dtype.kind == "U" else column).astype(float)
 
 
@@ -200,7 +204,7 @@ def test_terms_of_interactions_and_curves_are_the_same_predictor(features, inter
         "smoker": rng.choice(["yes", "no"], count),
         "sex": rng.choice(["f", "m"], count),
         "born": np.datetime64("1930-01-01") + rng.integers(0, 30_000, count),
-        "bent": rng.uniform(0.0, 10.0, count),
+        "bent": np.where(rng.random(count) < 0.3, np.nan, rng.uniform(0.0, 10.0, count)),
     }
     found = domain_coordinates(domain, 5.0, intercept=intercept)
     rows = domain.encode({feature.name: values[feature.name] for feature in features})

@@ -1,4 +1,4 @@
-"""Curves and products on the page: nothing new is asked, and its figures are Python's."""
+"""Curves, products and "not recorded" on the page: nothing new is asked, and its figures are Python's."""
 
 import json
 from functools import cache
@@ -15,9 +15,9 @@ from expost.page.numbers import CONSTANTS, payload
 FEATURES = (
     Number(name="age", low=18.0, high=90.0, knots=(30.0, 45.5, 60.1)),
     Number(name="dose", low=-5.0, high=200.0, knots=(0.1, 0.1 + 0.2), effect="increasing"),
-    Number(name="bmi", low=10.0, high=60.0, scale="unit", missing=25.0),
+    Number(name="bmi", low=10.0, high=60.0, scale="unit", missing=25.0, recorded=True),
     YesNo(name="smoker"),
-    Category(name="ward", categories=("north", "south", "east")),
+    Category(name="ward", categories=("north", "south", "east"), missing="east", recorded=True),
 )
 PAIRS = (("age", "smoker"), ("bmi", "age"), ("ward", "smoker"), ("ward", "bmi"))
 
@@ -42,7 +42,7 @@ def people(rng, count):
             rng.choice([-5.0, 0.1, 0.1 + 0.2, *rng.uniform(-9, 1, 9), *rng.uniform(0, 220, 9)], count),
             rng.choice(["", "25", "12.5", "61"], count).tolist(),
             rng.choice(["yes", "no"], count).tolist(),
-            rng.choice(["north", "south", "east"], count).tolist(),
+            rng.choice(["north", "south", "east", ""], count).tolist(),
             rng.choice(["no", "yes"], count).tolist(),
             strict=True,
         )

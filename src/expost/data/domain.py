@@ -178,7 +178,8 @@ class Domain(Summarized, Texts):
 
     @property
     def _terms(self) -> int:
-        return len(self.features) + len(self.interactions)
+        parts = [feature.parts for feature in self.features]
+        return sum(parts) + sum(parts[left] * parts[right] for left, right in self.multiplied)
 
     @property
     def classes(self) -> tuple[Class, ...] | None:

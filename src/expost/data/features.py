@@ -47,8 +47,23 @@ def _effect_of(*words: str) -> BeforeValidator:
     return BeforeValidator(read)
 
 
-class _Encoded:
-    """What is encoded as columns of numbers; no model, because files list fields in the models' order."""
+# True where it is declared; files leave it out otherwise.
+_Declared = Annotated[Literal[True] | None, BeforeValidator(lambda value: None if value is False else value)]
+# The code of a value that was not recorded, where that has a column; of numbers it is NaN.
+_GONE = -1
+
+
+class _Encoded(FieldTexts):
+    """A feature, encoded as columns of numbers; ``missing`` and ``effect`` have a type for each kind."""
+
+    recorded: _Declared = None
+    """Whether a column beside the default is 1 where no value was recorded, and 0 elsewhere."""
+
+    @model_validator(mode="after")
+    def _default(self) -> Self:
+        if self.recorded and self.missing is None:  # type: ignore[attr-defined]
+            raise ValueError(f"`recorded` of `{printable(self.name)}` must come with `missing`, its default")
+        return self
 
     @property
     def places(self) -> Sequence[str]:
@@ -61,16 +76,25 @@ class _Encoded:
         return False
 
     @property
+    def value_names(self) -> list[str]:
+        """The names of the columns that encode a value."""
+        if self.in_steps:
+            return [f"{self.name}≥{place}" for place in self.places[1:]]
+        return [f"{self.name}={place}" for place in self.places] or [self.name]
+
+    @property
     def column_names(self) -> list[str]:
         """The names of the encoded columns."""
-        name: str = self.name  # type: ignore[attr-defined]
-        if self.in_steps:
-            return [f"{name}≥{place}" for place in self.places[1:]]
-        return [f"{name}={place}" for place in self.places] or [name]
+        return self.value_names + [f"{self.name} not recorded"] * (self.parts - 1)
+
+    @property
+    def parts(self) -> int:
+        """How many parts it has that are at most 1 long: its value, and whether that was recorded."""
+        return 2 if self.recorded else 1
 
     @property
     def sums_to_one(self) -> bool:
-        """Whether the columns of every record add up to 1."""
+        """Whether the columns of every value add up to 1."""
         return bool(self.places) and not self.in_steps
 
     @property
@@ -87,18 +111,28 @@ class _Encoded:
     def coef_bounds(self) -> list[tuple[float, float]]:
         """Between which numbers the coefficient of each column must lie, as its effect says."""
         effect: Any = self.effect  # type: ignore[attr-defined]
-        return [_BOUNDS.get(effect, effect)] * self.columns
+        free = [_BOUNDS[None]] * (self.parts - 1)
+        return [_BOUNDS.get(effect, effect)] * (self.columns - len(free)) + free
+
+    def expanded(self, codes: NDArray[Any]) -> list[NDArray[Any]]:
+        """The columns of coded values."""
+        if not self.recorded:
+            return self._of_values(codes)
+        gone = np.isnan(codes) if codes.dtype.kind == "f" else codes == _GONE
+        missing: Any = self.missing  # type: ignore[attr-defined]
+        (default,) = self.coded(np.array([missing], dtype=object))  # type: ignore[attr-defined]
+        return [*self._of_values(np.where(gone, default, codes)), gone]
+
+    def _of_values(self, codes: NDArray[Any]) -> list[NDArray[Any]]:
+        """The columns that encode values."""
+        return [codes]
 
 
-class _OneColumn(FieldTexts, _Encoded):
+class _OneColumn(_Encoded):
     """A feature that is encoded as one column, of its coded values."""
 
     effect: Annotated[Any, _effect_of("increasing", "decreasing")] = None
     """How a larger value may change the predictor, or the two bounds of the coefficient."""
-
-    def expanded(self, codes: NDArray[Any]) -> list[NDArray[Any]]:
-        """The column of coded values."""
-        return [codes]
 
 
 class _Scale(_OneColumn, Bounded):
@@ -149,15 +183,16 @@ class _Scale(_OneColumn, Bounded):
         """Whether columns are ramps."""
         return bool(self.knots) and isinstance(self.effect, str)
 
-    def _coded(self, numbers: FloatArray) -> FloatArray:
+    def _coded(self, numbers: FloatArray, missing: float | None) -> FloatArray:
         """Numbers on the encoded scale; with knots, clipped alone."""
         low, *_, high = self.nodes
+        numbers = numbers if self.recorded else filled(numbers, self.name, missing)
         if self.knots:
             return np.clip(numbers, low, high)
         share = share_between(numbers, low, high)
         return 2.0 * share - 1.0 if self.symmetric else share
 
-    def expanded(self, codes: NDArray[Any]) -> list[NDArray[Any]]:
+    def _of_values(self, codes: NDArray[Any]) -> list[NDArray[Any]]:
         """The column of coded values, or those of the hats or ramps."""
         if not self.knots:
             return [codes]
@@ -199,7 +234,7 @@ class Date(_Scale, Bounded):
     def coded(self, values: Any) -> FloatArray:
         """The days on the encoded scale, missing ones by the default."""
         missing = None if self.missing is None else days(self.missing)
-        return self._coded(filled(as_days(values, self.name), self.name, missing))
+        return self._coded(as_days(values, self.name), missing)
 
 
 # The words for yes and no, in lower case; the first of each is used to write a default.
@@ -233,7 +268,7 @@ class Number(Measured, _Scale):
 
     def coded(self, values: Any) -> FloatArray:
         """The cells as numbers on the encoded scale, missing ones by the default."""
-        return self._coded(filled(as_numbers(values, self.name), self.name, self.missing))
+        return self._coded(as_numbers(values, self.name), self.missing)
 
 
 class Category(Chosen, _Encoded):
@@ -269,9 +304,10 @@ class Category(Chosen, _Encoded):
         """The place of each cell's category among those declared."""
         places = {category: place for place, category in enumerate(self.categories)}
         refusal = "has a category that was never declared. Recode it, or declare it in the domain."
-        return text_codes(values, self.name, places.get, len(places), self.missing, refusal)
+        missing = "" if self.recorded else self.missing
+        return text_codes(values, self.name, (places | {"": _GONE}).get, len(places), missing, refusal)
 
-    def expanded(self, codes: NDArray[Any]) -> list[NDArray[Any]]:
+    def _of_values(self, codes: NDArray[Any]) -> list[NDArray[Any]]:
         """A column for each category that is true where a coded value is that one, or one for each step."""
         places = range(len(self.categories))
         if self.in_steps:
@@ -302,11 +338,13 @@ class YesNo(_OneColumn):
     def coded(self, values: Any) -> NDArray[Any]:
         """1 for yes and 0 for no."""
         missing = None if self.missing is None else (YES if self.missing else NO)[0]
+        missing = "" if self.recorded else missing
         refusal = (
             "must be yes or no (or true, false, 1, 0) in every record; got something else. Declare other "
             'words as kind = "category" with both of them.'
         )
-        return text_codes(values, self.name, yes_or_no, 1, missing, refusal)
+        code = (lambda text: yes_or_no(text) if text else _GONE) if self.recorded else yes_or_no
+        return text_codes(values, self.name, code, 1, missing, refusal)
 
 
 Feature = Annotated[Number | Category | YesNo | Date, Field(discriminator="kind")]

@@ -23,7 +23,8 @@ _OPENING = f"""\
 #   kind = "category"  categories = ["a", "b"]        any other value is refused
 #   kind = "yes_no"                                   yes/no, true/false or 1/0
 #   kind = "date"      low = 1900-01-01  high = 2030-12-31     counts days
-# A missing value is refused, unless `missing` says what it counts as.
+# A missing value is refused, unless `missing` says what it counts as; with recorded = true
+# the model also has a column for that it was not recorded.
 # The texts (title, unit, question and so on) are what people read on the page, and
 # `example` is the value of an invented person whom it shows first. All are optional:
 # delete the # in front of those that you write.

@@ -137,7 +137,7 @@ class FieldTexts(Texts):
 
     # Kinds of fields declare an example and an effect each in their own type.
     text_names = ("title", "question", "help", "group", "aliases", "unit", "units", "titles", "example")
-    added_names = ("effect", "knots")
+    added_names = ("effect", "knots", "recorded")
 
 
 class Bounded(FieldTexts):

@@ -104,7 +104,8 @@ def _anchored(
         first = lacks.index(True)
         lacks[first] = False
         own[first] = _form(domain.features[first], apart=True)
-        anchor[list(_placed(domain))[first][1]] = 1.0
+        start = list(_placed(domain))[first][1].start
+        anchor[start : start + len(domain.features[first].value_names)] = 1.0
     pairs = zip(domain.features, lacks, strict=True)
     return anchor, own, tuple(feature.column_names[0] for feature, lack in pairs if lack)
 
@@ -113,7 +114,8 @@ def _form(feature: Feature, *, apart: bool) -> FloatArray:
     """A feature's columns, by the constant and all of them, without the first where they add up to one."""
     form = np.eye(feature.columns, feature.columns + 1, 1)
     if feature.sums_to_one and not apart:
-        form[0] = [1.0, 0.0, *[-1.0] * (feature.columns - 1)]
+        count = len(feature.value_names)
+        form[0, : count + 1] = [1.0, 0.0, *[-1.0] * (count - 1)]
     return form
 
 
@@ -152,9 +154,9 @@ def _scales(feature: Feature) -> FloatArray:
     """A feature's columns, by the constant and by what they are in original units."""
     scales = np.eye(feature.columns, feature.columns + 1, 1)
     if feature.in_steps:
-        scales *= feature.step
+        scales[: len(feature.value_names)] *= feature.step
     elif isinstance(feature, Number | Date) and not feature.knots:  # a date counts days
         low, high = feature.limits
         slope = (2.0 if feature.symmetric else 1.0) / (high - low)
-        scales[0] = -low * slope - feature.symmetric, slope
+        scales[0, :2] = -low * slope - feature.symmetric, slope
     return scales

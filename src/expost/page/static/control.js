@@ -111,7 +111,7 @@ export class Control {
     this.mark(wrong);
     let text = wrong ? problem : (note ?? "");
     if (answer === UNKNOWN) text = unknown;
-    if (this.ticked === "missing") text = say("form.missing_note", { value: defaultWord(this.field) });
+    if (this.ticked === "missing") text = say(this.field.recorded ? "form.recorded_note" : "form.missing_note", { value: defaultWord(this.field) });
     if (this.message.textContent !== text) this.message.textContent = text;
   }
 

@@ -113,7 +113,8 @@ const COLUMNS = {
 };
 
 export function encodeFeature(field, text, words) {
-  return answered(field, text, words, (answer) => COLUMNS[field.kind](field, answer, words));
+  const columns = answered(field, text, words, (answer) => COLUMNS[field.kind](field, answer, words));
+  return field.recorded ? [...columns, isMissing(field, text) ? 1 : 0] : columns;
 }
 
 export function encodeOutcome(field, text, labels) {

@@ -27,8 +27,10 @@ const ROUNDING = 1e-9;
 // How close the bound need come to a total that is reached.
 const CLOSE = 0.002;
 
-const valuesOf = ({ constants }, field) =>
-  field.categories ?? field.classes ?? [true, false].map((value) => spelled(constants.words, value));
+const valuesOf = ({ constants }, field) => [
+  ...(field.categories ?? field.classes ?? [true, false].map((value) => spelled(constants.words, value))),
+  ...(field.recorded ? [""] : []),
+];
 
 // Whether there is a largest total over a field's values: not over those of a number without bounds.
 export const mayBeUnknown = (field) => field.role === "weight" || field.kind !== "number" || field.low !== null;
@@ -57,25 +59,26 @@ function placed({ fields }, answers, shares) {
   for (const [place, share] of shares) {
     const { low, high } = fields[place];
     const node = nodesOf(fields[place]).find((one) => shareAt(fields[place], one) === share);
-    filled[place] = String(share === 0 ? low : share === 1 ? high : (node ?? low + share * (high - low)));
+    filled[place] = share === null ? "" : String(share === 0 ? low : share === 1 ? high : (node ?? low + share * (high - low)));
   }
   return filled;
 }
 
-// The ends of a side, and the knots between them: the columns of a number are linear from one to the next.
-function pointsOf(field, from, to) {
+// The ends of a side, and the knots between them: the columns of a number are linear from one to the next. Where it
+// may not have been recorded, which has a column, there is a corner for that (null).
+function pointsOf(field, [, from, to, gap]) {
   const inside = nodesOf(field).map((node) => shareAt(field, node)).filter((share) => from < share && share < to);
-  return [from, ...inside, to];
+  return [from, ...inside, to, ...(gap ? [null] : [])];
 }
 
-// All corners of a cell, which is a list of [place, from, to], and of the parts that knots cut it into.
+// All corners of a cell, which is a list of [place, from, to, gap], and of the parts that knots cut it into.
 const cornersOf = ({ fields }, cell) =>
   cell.reduce(
-    (all, [place, from, to]) => all.flatMap((some) => pointsOf(fields[place], from, to).map((share) => [...some, [place, share]])),
+    (all, side) => all.flatMap((some) => pointsOf(fields[side[0]], side).map((share) => [...some, [side[0], share]])),
     [[]],
   );
 
-const cornerCount = ({ fields }, cell) => cell.reduce((count, [place, from, to]) => count * pointsOf(fields[place], from, to).length, 1);
+const cornerCount = ({ fields }, cell) => cell.reduce((count, side) => count * pointsOf(fields[side[0]], side).length, 1);
 
 // The smallest size of a number between two others.
 const nearest = (a, b) => (a * b <= 0 ? 0 : Math.min(Math.abs(a), Math.abs(b)));
@@ -147,7 +150,7 @@ function boxOf(numbers, publication, answers, cell) {
   const [low, high] = [1, 2].map((end) => placed(numbers, answers, cell.map((side) => [side[0], side[end]])));
   const blocks = publication.features.map((place) => {
     const side = cell.find(([one]) => one === place);
-    const shares = side ? pointsOf(fields[place], side[1], side[2]) : [];
+    const shares = side ? pointsOf(fields[place], side) : [];
     const texts = side ? shares.map((share) => placed(numbers, answers, [[place, share]])[place]) : valuesAt(numbers, answers, place);
     const tried = texts.map((text) => encodeFeature(fields[place], text, constants.words));
     return tried[0].map((_, i) => range(tried.map((columns) => columns[i])));
@@ -219,24 +222,28 @@ const exactly = (numbers, answers, options) =>
 function halves(cell) {
   const widths = cell.map(([, from, to]) => to - from);
   const widest = widths.indexOf(Math.max(...widths));
-  const [place, from, to] = cell[widest];
+  const [place, from, to, gap] = cell[widest];
   const middle = (from + to) / 2;
-  return [[from, middle], [middle, to]].map(([a, b]) => cell.map((side, i) => (i === widest ? [place, a, b] : side)));
+  return [[from, middle], [middle, to]].map(([a, b]) => cell.map((side, i) => (i === widest ? [place, a, b, gap] : side)));
 }
 
 // Whether cells are boxes of intervals, each of which takes longer to look at than corners do.
 const boxed = (numbers, cell) =>
   cornerCount(numbers, cell) > MOST_OF_CELL || numbers.publications.some(({ loss, places }) => loss.name === "softmax" || places);
 
-const wholeCell = (places) => places.map((place) => [place, 0, 1]);
+// The ranges of the answers that are unknown, with corners for what was not recorded if there are to be `gaps`.
+const wholeCell = ({ fields }, answers, places, gaps) =>
+  places.filter((place) => answers[place] === UNKNOWN).map((place) => [place, 0, 1, gaps && fields[place].recorded]);
 
 // Cells with the largest bound are halved first. Stops as soon as the bound says the same to a reader as a value
 // that is reached, or lies close to it.
-function overRanges(numbers, ways, places, options, same, effort) {
-  const whole = wholeCell(places);
+function overRanges(numbers, ways, places, gaps, options, same, effort) {
+  const whole = wholeCell(numbers, ways[0], places, gaps);
   const most = effort * (boxed(numbers, whole) ? MOST_BOXES : MOST_CORNERS / cornerCount(numbers, whole));
-  const made = (answers, cell) => ({ answers, cell, bound: atMost(numbers, answers, cell, options) });
-  let open = ways.map((answers) => made(answers, whole));
+  const boundOf = (answers, cell) =>
+    searched(numbers, answers).length ? atMost(numbers, answers, cell, options) : exactly(numbers, answers, options);
+  const made = (answers, cell) => ({ answers, cell, bound: boundOf(answers, cell) });
+  let open = ways.map((answers) => made(answers, wholeCell(numbers, answers, places, gaps)));
   let reached = 0;
   for (let cells = 0; ; cells += 1) {
     const top = open.reduce((most, one) => (one.bound > most.bound ? one : most));
@@ -244,7 +251,7 @@ function overRanges(numbers, ways, places, options, same, effort) {
     const ends = cells === 0 && cornerCount(numbers, top.cell) <= MOST_OF_CELL ? cornersOf(numbers, top.cell).map((corner) => placed(numbers, top.answers, corner)) : [];
     reached = Math.max(reached, ...[middle, ...ends].map((answers) => exactly(numbers, answers, { ...options, member: null })));
     const close = same(top.bound, reached) && top.bound <= reached * (1 + 10 * CLOSE);
-    if (close || top.bound <= reached * (1 + CLOSE) || places.length === 0 || cells > most) return top.bound;
+    if (close || top.bound <= reached * (1 + CLOSE) || top.cell.length === 0 || cells > most) return top.bound;
     open = open.filter((one) => one !== top && one.bound > reached);
     open.push(...halves(top.cell).map((cell) => made(top.answers, cell)));
   }
@@ -256,13 +263,18 @@ export function largestTotal(numbers, answers, options, same = () => false, effo
   const unknown = searched(numbers, answers);
   const ranges = unknown.filter((place) => numbers.fields[place].kind === "number");
   const lists = unknown.filter((place) => numbers.fields[place].kind !== "number");
-  const most = ranges.length > 0 && boxed(numbers, wholeCell(ranges)) ? MOST_BOXES : MOST_COMBINATIONS / 4 ** ranges.length;
-  const few = counted(numbers, lists) <= effort * most;
+  const most = ranges.length > 0 && boxed(numbers, wholeCell(numbers, answers, ranges, false)) ? MOST_BOXES : MOST_COMBINATIONS / 4 ** ranges.length;
+  // What was not recorded is tried one by one too, where that has a column.
+  const gaps = ranges.filter((place) => numbers.fields[place].recorded);
+  const few = counted(numbers, lists) * 2 ** gaps.length <= effort * most;
   // Classes are always tried one by one: a loss has no value between two of them.
   const tried = few ? lists : lists.filter((place) => numbers.fields[place].role === "outcome");
-  const ways = combinations(numbers, answers, tried);
+  const ways = (few ? gaps : []).reduce(
+    (all, place) => all.flatMap((way) => [way, Object.assign([...way], { [place]: "" })]),
+    combinations(numbers, answers, tried),
+  );
   if (few && ranges.length === 0) return Math.max(...ways.map((way) => exactly(numbers, way, options)));
-  return overRanges(numbers, ways, ranges, options, same, effort);
+  return overRanges(numbers, ways, ranges, !few, options, same, effort);
 }
 
 // What an answer can do: for each open one, the smallest largest total over some of its values. The best is returned as
