@@ -23,6 +23,9 @@ FINE, NOT_FINITE, NO_MEMORY, UNSOUND = range(4)
 LANES = 8
 """How many sums kernels keep of each column, until they are added up."""
 
+KINDS = 10
+"""How many losses they know; a library that knows others is not used."""
+
 
 class Rows(ctypes.Structure):
     """A block of a table as it lies in memory, with its labels, its weights and how rows are scaled."""
@@ -102,7 +105,7 @@ def _loaded(level: int) -> Library | None:
         for name in ("machine_level", "self_test", "described_sizes", *_ARGUMENTS):
             function = getattr(found, name)
             function.restype, function.argtypes = ctypes.c_int64, _ARGUMENTS.get(name, ())
-        ours = found.described_sizes() == ctypes.sizeof(Rows) * 65536 + ctypes.sizeof(Loss)
+        ours = found.described_sizes() == (KINDS * 65536 + ctypes.sizeof(Rows)) * 65536 + ctypes.sizeof(Loss)
         return Library(level, found) if ours and found.self_test() else None
     return None
 

@@ -36,7 +36,7 @@ EXPORT int64_t machine_level(void) {
 }
 
 /* How long what the caller describes is, so that kernels from before a change are not used. */
-EXPORT int64_t described_sizes(void) { return (int64_t)(sizeof(table) * 65536 + sizeof(loss)); }
+EXPORT int64_t described_sizes(void) { return (int64_t)((KINDS * 65536 + sizeof(table)) * 65536 + sizeof(loss)); }
 
 /* The inner product of every row with a vector. */
 static void products(const chunk *rows, ptrdiff_t columns, const double *point, double *restrict sums) {

@@ -8,13 +8,15 @@
 #include "pairs.h"
 
 /* Derivatives that are GIVEN are those of somebody's own loss, which the caller found from the predictors. */
-enum { GIVEN = -1, LOGISTIC = 0, CAPPED = 1, HINGE = 2, PSEUDO_HUBER = 3, SQUARED = 4, SOFTMAX = 5, CAPPED_SOFTMAX = 6 };
+enum {
+    GIVEN = -1, LOGISTIC, CAPPED, HINGE, PSEUDO_HUBER, SQUARED, PINBALL, POISSON, GAMMA, SOFTMAX, CAPPED_SOFTMAX, KINDS
+};
 
 /* The constants of the rows of one level. */
 typedef struct {
-    double scale;                     /* the hinge's, or the threshold of the pseudo-Huber loss */
+    double scale;                     /* the hinge's, or the threshold of a residual */
     double fraction, shrink, again;   /* the threshold without its power of two, whose inverse is two factors */
-    double cap, steep, turn, bend;    /* of a cap: c, m0, g0 and r, as doubles */
+    double cap, steep, turn, bend;    /* of a cap: c, m0, g0 and r, as doubles; or the level of a quantile */
     pair place, rate, gap;            /* g0, r and c - m0, as pairs */
 } shape;
 
@@ -46,6 +48,7 @@ typedef struct {
 #define LIMIT 640.0
 #define FAR_BEYOND 700.0
 #define FAR_AWAY 0x1p400
+#define FARTHEST 550.0
 
 static inline double least(double a, double b) { return a < b ? a : b; }
 static inline double most(double a, double b) { return a > b ? a : b; }
@@ -95,6 +98,20 @@ static inline double capped(const shape *at, double wrong, double *curvature) {
     return slope;
 }
 
+/* e^x in doubles, of either sign; what is beyond FARTHEST counts as this far. */
+static inline double rising(double x) {
+    double unused, power = exponential(-__builtin_fabs(least(x, FARTHEST)), &unused);
+    return x >= 0.0 ? 1.0 / power : power;
+}
+
+/* r / sqrt(1 + (r/c)^2), and e / (1 + (r/c)^2)^(3/2) for the exponential e in the residual r. */
+static inline double squashed(double residual, double power, double threshold, double *curvature) {
+    double size = __builtin_fabs(residual / threshold);
+    double stretch = size > 1e100 ? size : __builtin_sqrt(1.0 + size * size);
+    *curvature = power / stretch / (stretch * stretch);
+    return residual / stretch;
+}
+
 #define EACH for (ptrdiff_t i = 0; i < count; i++)
 /* The same with the constants of each row's level, which are known before the loop where there is one level only. */
 #define EACH_SHAPE(...)                                                                                       \
@@ -136,6 +153,25 @@ static void derivatives_of(
             double limit = residual > 0.0 ? at->scale : -at->scale;
             slope[i] = stretch > __DBL_MAX__ ? limit : residual / stretch;
             curvature[i] = cosine * cosine * cosine;
+        )
+        break;
+    case PINBALL:
+        EACH_SHAPE(
+            double other, product, p = probability((eta[i] - y[i]) / at->scale, &other, &product);
+            slope[i] = (1.0 - at->cap) * p - at->cap * other;
+            curvature[i] = product / at->scale;
+        )
+        break;
+    case POISSON:
+        EACH_SHAPE(
+            double mean = rising(eta[i]);
+            slope[i] = squashed(mean - y[i], mean, at->scale, &curvature[i]);
+        )
+        break;
+    case GAMMA:
+        EACH_SHAPE(
+            double ratio = y[i] * rising(-eta[i]);
+            slope[i] = -squashed(ratio - 1.0, ratio, at->scale, &curvature[i]);
         )
         break;
     default:
@@ -205,6 +241,35 @@ static inline pair saturating(pair r, double c, double *curvature) {
     return (pair){negative ? -share.high : share.high, negative ? -share.low : share.low};
 }
 
+/* e^(high + low) of either sign as a pair. */
+static inline pair exponential_pair(const loss *tables, double high, double low) {
+    int rises = bits_of(high) >= 0;
+    pair power = decay(tables, __builtin_fabs(high), rises ? low : -low), one = {1.0, 0.0};
+    return choose(rises, divide(one, power), power);
+}
+
+/* The probability at a distance in scales, and the curvature there. */
+static inline pair at_distance(const loss *tables, pair distance, double scale, double *curvature) {
+    double reach = 700.0 * least(scale, 1e300);
+    int far = !(__builtin_fabs(distance.high) <= reach);
+    distance.low = far ? 0.0 : distance.low;
+    distance.high = least(most(distance.high, -reach), reach);
+    pair t = divide(distance, (pair){scale, 0.0});
+    double sign = __builtin_copysign(1.0, t.high), flat;
+    pair small = smaller(decay(tables, __builtin_fabs(t.high), sign * t.low), &flat);
+    *curvature = flat / scale;
+    return whole_probability(small, sign);
+}
+
+/* c r / sqrt(r^2 + c^2) for a residual with an exponential in it, and the curvature. */
+static inline pair squashed_pair(const shape *at, pair residual, double power, double *curvature) {
+    double cosines;
+    pair shrunk = {residual.high * at->shrink * at->again, residual.low * at->shrink * at->again};
+    pair found = times(saturating(shrunk, at->fraction, &cosines), (pair){at->scale, 0.0});
+    *curvature = least(power, FAR_AWAY * at->scale) * cosines;
+    return found;
+}
+
 /* Slopes as pairs and curvatures. The absolute part of a slope's error comes as it is, or for a residual of one. */
 static void proved_derivatives_of(
     const loss *of, ptrdiff_t count, const double *restrict high, const double *restrict low,
@@ -244,18 +309,10 @@ static void proved_derivatives_of(
         break;
     case HINGE:
         EACH_SHAPE(
-            double reach = 700.0 * least(at->scale, 1e300);
             pair margin = add_accurately((pair){1.0, 0.0}, (pair){-y[i] * high[i], -y[i] * low[i]});
-            int far = !(__builtin_fabs(margin.high) <= reach);
-            margin.low = far ? 0.0 : margin.low;
-            margin.high = least(most(margin.high, -reach), reach);
-            pair t = divide(margin, (pair){at->scale, 0.0});
-            double sign = __builtin_copysign(1.0, t.high), flat;
-            pair small = smaller(decay(&self, __builtin_fabs(t.high), sign * t.low), &flat);
-            pair p = whole_probability(small, sign);
+            pair p = at_distance(&self, margin, at->scale, &curvature[i]);
             slope[i] = -y[i] * p.high;
             slope_low[i] = -y[i] * p.low;
-            curvature[i] = flat / at->scale;
         )
         break;
     case PSEUDO_HUBER:
@@ -263,6 +320,32 @@ static void proved_derivatives_of(
             pair residual = add_accurately((pair){high[i], low[i]}, (pair){-y[i], 0.0});
             residual = (pair){residual.high * at->shrink * at->again, residual.low * at->shrink * at->again};
             pair found = times(saturating(residual, at->fraction, &curvature[i]), (pair){at->scale, 0.0});
+            slope[i] = found.high;
+            slope_low[i] = found.low;
+        )
+        break;
+    case PINBALL:
+        EACH_SHAPE(
+            pair residual = add_accurately((pair){high[i], low[i]}, (pair){-y[i], 0.0});
+            pair p = at_distance(&self, residual, at->scale, &curvature[i]);
+            pair found = add_accurately(p, (pair){-at->cap, 0.0});
+            slope[i] = found.high;
+            slope_low[i] = found.low;
+        )
+        break;
+    case POISSON:
+        EACH_SHAPE(
+            pair mean = exponential_pair(&self, high[i], low[i]);
+            pair found = squashed_pair(at, add_accurately(mean, (pair){-y[i], 0.0}), mean.high, &curvature[i]);
+            slope[i] = found.high;
+            slope_low[i] = found.low;
+        )
+        break;
+    case GAMMA:
+        EACH_SHAPE(
+            pair ratio = times(exponential_pair(&self, -high[i], -low[i]), (pair){y[i], 0.0});
+            pair residual = add_accurately((pair){1.0, 0.0}, (pair){-ratio.high, -ratio.low});
+            pair found = squashed_pair(at, residual, ratio.high, &curvature[i]);
             slope[i] = found.high;
             slope_low[i] = found.low;
         )

@@ -24,11 +24,14 @@ from expost.fitting.certified.functions import (
 from expost.fitting.certified.pairs import TINY, Pair
 from expost.fitting.certified.slopes import proved_loss
 from expost.losses import (
+    BoundedGamma,
+    BoundedPoisson,
     LogisticLoss,
     Loss,
     PseudoHuber,
     RecordLoss,
     SmoothedHinge,
+    SmoothedPinball,
     SoftmaxLoss,
     SquaredLoss,
     VectorLoss,
@@ -36,13 +39,17 @@ from expost.losses import (
 from expost.losses.scalar import Bend
 from expost.losses.softmax import centring
 
-_GIVEN, _LOGISTIC, _CAPPED, _HINGE, _PSEUDO_HUBER, _SQUARED, _SOFTMAX, _CAPPED_SOFTMAX = range(-1, 7)
+_GIVEN, _LOGISTIC, _CAPPED, _HINGE, _PSEUDO_HUBER, _SQUARED, _PINBALL, _POISSON, _GAMMA = range(-1, 8)
+_SOFTMAX, _CAPPED_SOFTMAX = range(8, kernels.KINDS)
 # By their very type: a class derived from one of them may have changed its formulas.
 _SCALAR: dict[type[RecordLoss], int] = {
     LogisticLoss: _LOGISTIC,
     SmoothedHinge: _HINGE,
     PseudoHuber: _PSEUDO_HUBER,
     SquaredLoss: _SQUARED,
+    SmoothedPinball: _PINBALL,
+    BoundedPoisson: _POISSON,
+    BoundedGamma: _GAMMA,
 }
 CHUNK, CHAIN = 256, 64
 """Rows of a chunk at least, and of those that one lane of it adds up at most."""
@@ -108,7 +115,8 @@ def _shape(loss: Any) -> list[float]:
     shrink, again = math.ldexp(1.0, -(exponent // 2)), math.ldexp(1.0, exponent // 2 - exponent)
     link = loss.link if isinstance(loss, SoftmaxLoss) else loss
     bend = Bend.of(link if isinstance(link, LogisticLoss) else LogisticLoss())
-    return [scale, fraction, shrink, again, bend.cap, bend.steep, bend.turn, bend.rate, *[0.0] * 6]
+    cap = getattr(loss, "level", bend.cap)
+    return [scale, fraction, shrink, again, cap, bend.steep, bend.turn, bend.rate, *[0.0] * 6]
 
 
 def _errors(loss: Any) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from expost.fitting.certified.pairs import UNIT, Dyadic
 from expost.fitting.certified.residual import ResidualPass
 from expost.fitting.certified.slopes import proved_loss
 from expost.fitting.compiled import CHAIN, CHUNK, Known, _errors, compiles
-from expost.losses import LogisticLoss, SquaredLoss
+from expost.losses import BoundedGamma, BoundedPoisson, LogisticLoss, SmoothedPinball, SquaredLoss
 from expost.privacy.calibration import calibrate
 
 pytestmark = pytest.mark.skipif(kernels.library() is None, reason="no compiled kernels")
@@ -98,6 +98,35 @@ def test_gradients_are_within_their_error(loss, kind, weighted):
         assert mp.norm(total - exactly(found.total)[0, :].T) <= bound
         # Orders below what slices give, but where rows are so small that their products underflow.
         assert kind == "tiny" or found.error <= 2.0**-90 * radius * steep
+
+
+# Losses of outcomes whose exponentials rise, with wide and narrow thresholds.
+OUTCOMES = [
+    SmoothedPinball(level=0.999, scale=1e-3),
+    BoundedPoisson(),
+    BoundedPoisson(largest=1e4, threshold=0.1),
+    BoundedGamma(),
+    BoundedGamma(threshold=1e3),
+]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("loss", OUTCOMES, ids=str)
+def test_records_with_predictors_of_every_size_are_within_their_error(loss):
+    """One record at a time, so that no other hides its error."""
+    random = np.random.default_rng(4)
+    sizes = 10.0 ** random.uniform(-30, 3, 60)
+    for eta in np.concatenate([random.normal(0, 3, 60), random.choice([-1.0, 1.0], 60) * sizes]):
+        X, w = np.array([[eta]]), np.ones(1)
+        y = labels_for(random, loss, X @ w)
+        found, _, bound = found_and_bound(loss, X, y, w, None, longest(X))
+        with mp.workprec(1200):
+            slope, curvature = derivatives(loss, mp.mpf(float(eta)), mp.mpf(float(y[0])))
+            error = abs(slope * mp.mpf(float(eta)) - exactly(found.total)[0, 0])
+            assert error <= bound
+            least = mp.mpf(2) ** -780 * mp.mpf(float(eta)) ** 2
+            off = abs(curvature * mp.mpf(float(eta)) ** 2 - mp.mpf(float(np.ravel(found.hessian)[0])))
+            assert off <= 32 * UNIT * curvature * mp.mpf(float(eta)) ** 2 + least
 
 
 @pytest.mark.parametrize(("loss", "kind"), grid(SOFTMAX, KINDS, together=1), ids=str)
