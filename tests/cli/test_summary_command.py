@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from publications import fit, published
 from ward import refused, run
@@ -66,3 +67,32 @@ def test_a_recalibrated_model_has_a_curve_and_no_error_bars(tmp_path):
     told = json.loads(run("summary", tmp_path / "publication.json", "--json").stdout)["calibration_curve"]
     np.testing.assert_array_equal(told["recalibrated"], model.calibration_curve_.recalibrated)
     np.testing.assert_array_equal(told["counts"], model.calibration_curve_.counts)
+
+
+def test_a_recalibrated_number_from_the_plan_to_predictions(tmp_path):
+    """`fit --recalibrate` of a number: the plan says so, `summary` has the line, and `predict` follows it."""
+    (tmp_path / "domain.toml").write_text(
+        '[[features]]\nname = "age"\nkind = "number"\nlow = 0\nhigh = 100\n\n'
+        '[label]\nname = "days"\nkind = "number"\nlow = 0\nhigh = 30\n'
+    )
+    rng = np.random.default_rng(6)
+    age = rng.uniform(0.0, 100.0, 3000)
+    frame = pd.DataFrame({"age": age, "days": np.minimum(rng.exponential(1.0 + age / 20.0), 30.0)})
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    planned = run("plan", tmp_path / "domain.toml", "--recalibrate")
+    assert "sums of predictions and of their errors" in " ".join(planned.stdout.split())
+    file = tmp_path / "p.json"
+    made = run("fit", tmp_path / "domain.toml", tmp_path / "table.csv", "--recalibrate", "--yes", "-o", file)
+    assert made.exit_code == 0, made.output
+    shown = run("summary", file, env={"COLUMNS": "100"})
+    assert "Correction of predictions" in shown.stdout
+    assert "before the correction" in " ".join(shown.stdout.split())
+    read = expost.Publication.load(file)
+    told = json.loads(run("summary", file, "--json").stdout)["calibration_curve"]
+    assert told == read.calibration_curve.fields()
+    predicted = json.loads(run("predict", file, tmp_path / "table.csv", "--json").stdout)["predictions"]
+    assert predicted["prediction"] == pytest.approx(read.predict(frame[["age"]]), rel=1e-12)
+    assert refused(
+        run("plan", tmp_path / "domain.toml", "--recalibrate", "--level", "0.5"),
+        "`recalibrate` must be False",
+    )

@@ -97,6 +97,27 @@ def test_everything_has_the_bits_of_the_same_parts_run_locally(client, tmp_path,
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("kind", ["classes", "number"])
+def test_recalibrated_models_have_the_same_bits(client, kind):
+    """What rows add is found by the workers, in whole steps: sums do not depend on how rows are cut."""
+    frame = pd.DataFrame(np.random.default_rng(3).normal(size=(900, 2)), columns=["a", "b"])
+    options = {"norm": 1.0, "recalibrate": True, "random_state": 0}
+    if kind == "classes":
+        frame["y"] = (frame["a"] > 0.3).astype(int)
+        model = expost.LogisticRegression(classes=[0, 1], **options)
+    else:
+        frame["y"] = np.exp(frame["a"]) - 1.0
+        model = expost.LinearRegression(outcome=(-1.0, 3.0), **options)
+    here = model.fit(frame[["a", "b"]], frame["y"])
+    expected, losses = here.publication_.release, here.ex_post_losses(frame[["a", "b"]], frame["y"])
+    lazy = expost.scan(dd.from_pandas(frame, npartitions=5), client=client)
+    found = model.fit(lazy, "y")
+    assert np.array_equal(found.publication_.release.recalibration, expected.recalibration)
+    assert np.array_equal(found.publication_.release.coefficients, expected.coefficients)
+    assert found.ex_post_losses(lazy, "y") == pytest.approx(losses, abs=1e-12)
+
+
+@pytest.mark.long
 def test_people_have_the_bits_of_the_same_parts_run_locally(client, tmp_path):
     """A person is in several files, and her files are read by different workers."""
     frame = people(900).assign(who=np.random.default_rng(3).integers(0, 200, 900))

@@ -249,10 +249,10 @@ def test_what_is_refused():
         model_of(loss="squared").fit(X, y)
 
 
-def test_summaries_say_why_there_are_no_error_bars():
+def test_summaries_say_that_predictions_are_corrected():
     X, y = table(8, 200)
     publication = model_of(report="leverage").fit(X, y).publication_
-    assert "signs and ratios" in publication.summary().notes[-1]
+    assert publication.summary().notes[-1].startswith("Predictions are corrected")
     assert np.all(np.isnan(publication.summary().standard_errors))
     with pytest.raises(PublicationError):
         publication.predict_proba(X, interval=0.95)

@@ -1,4 +1,4 @@
-"""How a published histogram corrects probabilities: against what the counts were drawn from."""
+"""How published numbers correct predictions: against what they were drawn from."""
 
 import math
 
@@ -8,7 +8,7 @@ from scipy.special import expit, logit
 from sklearn.metrics import roc_auc_score
 
 import expost
-from expost.fitting.recalibration import CalibrationCurve
+from expost.fitting.recalibration import CalibrationCurve, CalibrationLine
 from expost.privacy.recalibration import cell_ends
 
 
@@ -139,3 +139,82 @@ def test_the_curve_is_shown(models):
     shown = curve._repr_html_()
     assert "share of the second class" in shown
     assert "lost in the noise" in CalibrationCurve(np.zeros(32), 13.0)._repr_html_()
+
+
+def line_of(shift, slope, records, noise, *, seed=0, reach=0.8, intercept=-0.3):
+    """A line of records whose residuals have this shift and slope, with noise in their moments."""
+    rng = np.random.default_rng(seed)
+    q = rng.uniform(-0.6, 0.9, records)
+    r = shift + slope * reach * q + rng.normal(scale=math.sqrt(0.06), size=records)
+    sums = np.array([one.sum() for one in (np.ones(records), q, q * q, r, q * r)])
+    moments = sums + noise * rng.normal(size=5) / np.array([0.3, 0.3, 0.3, 0.6, 0.6]) * 0.995
+    return CalibrationLine(moments, noise, intercept, reach)
+
+
+@pytest.mark.parametrize(("shift", "slope"), [(0.0, 0.0), (0.02, -0.1), (-0.03, 0.25)])
+def test_many_records_tell_shift_and_slope(shift, slope):
+    line = line_of(shift, slope, 1_000_000, 25.0)
+    assert line.shift == pytest.approx(shift, abs=0.002)
+    assert line.slope == pytest.approx(slope, abs=0.005)
+    scores = np.array([-0.9, -0.3, 0.4])
+    expected = scores + line.shift + line.slope * (scores + 0.3)
+    assert line.corrected(scores) == pytest.approx(expected, abs=1e-14)
+    assert np.all(line.errors < [0.001, 0.003])
+
+
+@pytest.mark.parametrize("records", [30, 300, 5000])
+def test_beliefs_of_a_line_are_those_of_a_grid(records):
+    """The posterior mean and errors by sums over 401 by 401 pairs, of the normal laws as they are written."""
+    line = line_of(0.02, 0.1, records, 6.0, seed=records)
+    count, first, second, *residuals = line.moments.tolist()
+    values, vectors = np.linalg.eigh([[count, first], [first, second]])
+    matrix = vectors @ np.diag(np.maximum(values, 0.0)) @ vectors.T
+    shifts, slopes = 0.015 * np.linspace(-7.0, 7.0, 401)[:, None], 0.1 * np.linspace(-7.0, 7.0, 401)
+    off = [
+        residuals[place] - matrix[place, 0] * shifts - matrix[place, 1] * slopes * line.reach
+        for place in range(2)
+    ]
+    inverse = np.linalg.inv((6.0 * 0.995 / 0.6) ** 2 * np.eye(2) + 0.06 * matrix)
+    square = sum(inverse[a, b] * off[a] * off[b] for a in range(2) for b in range(2))
+    weights = np.exp(-0.5 * (square + (shifts / 0.015) ** 2 + (slopes / 0.1) ** 2))
+    weights /= weights.sum()
+    for found, error, grid in ((line.shift, line.errors[0], shifts), (line.slope, line.errors[1], slopes)):
+        mean = float(np.sum(weights * grid))
+        assert found == pytest.approx(mean, abs=1e-6)
+        assert error == pytest.approx(math.sqrt(np.sum(weights * (grid - mean) ** 2)), rel=1e-3)
+
+
+def test_noise_without_end_corrects_nothing():
+    for seed in range(20):
+        line = line_of(0.2, 0.5, 1000, 1e9, seed=seed)
+        assert abs(line.shift) < 0.06
+        assert abs(line.slope) < 0.4
+        assert np.all(line.errors <= np.array([0.015, 0.1]) * (1.0 + 1e-12))
+
+
+def test_errors_of_a_line_are_as_large_as_they_say():
+    """Shifts and slopes from the prior: the mean of 600 squares of errors, false alarms below 1e-6."""
+    rng = np.random.default_rng(8)
+    squares = []
+    for seed in range(300):
+        shift, slope = rng.normal(scale=0.015), rng.normal(scale=0.1)
+        line = line_of(shift, slope, 2000, 25.0, seed=1000 + seed)
+        squares += [
+            ((line.shift - shift) / line.errors[0]) ** 2,
+            ((line.slope - slope) / line.errors[1]) ** 2,
+        ]
+    # Five deviations of a mean of 300 squares of normals: the two of a line may go together.
+    assert np.mean(squares) == pytest.approx(1.0, abs=5.0 * math.sqrt(2.0 / 300.0))
+
+
+@pytest.mark.long
+def test_skewed_outcomes_are_predicted_better():
+    """The pseudo-Huber loss follows the bulk of an exponential outcome; its predictions are raised."""
+    rng = np.random.default_rng(4)
+    X = rng.uniform(-1.0, 1.0, (6000, 2)) / math.sqrt(2.0)
+    y = np.minimum(rng.exponential(1.0 + 0.8 * X[:, 0]), 8.0)
+    scores = []
+    for recalibrate in (False, True):
+        model = expost.LinearRegression(norm=1.0, outcome=(0.0, 8.0), recalibrate=recalibrate, random_state=3)
+        scores.append(model.fit(X, y).score(X, y))
+    assert scores[1] > scores[0] + 0.02

@@ -129,15 +129,11 @@ class Inference:
 
     def __post_init__(self) -> None:
         plan = self.release.plan
-        if self.release.recalibration is not None:
-            why = (
+        if self.release.recalibration is not None and isinstance(plan.loss, Likelihood):
+            raise PublicationError(
                 "the small cap of a recalibrated model makes coefficients up to twice as large as the "
-                "population's"
-                if isinstance(plan.loss, Likelihood)
-                else "the predictions of a recalibrated model are corrected, and its coefficients are not"
+                "population's: read their signs and ratios, and fit without `recalibrate` for error bars."
             )
-            text = f"{why}: read their signs and ratios, and fit without `recalibrate` for error bars."
-            raise PublicationError(text)
         if self.release.corners is not None:
             raise PublicationError(
                 "no intervals are known for a model with an L1 penalty or bounds; use its coefficients and "

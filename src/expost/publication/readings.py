@@ -21,7 +21,7 @@ from expost.fitting.prediction import (
     probabilities,
     scored,
 )
-from expost.fitting.recalibration import Calibration, calibration_of
+from expost.fitting.recalibration import Calibration, CalibrationLine, calibration_of
 from expost.inference import CoefficientTable, Inference, ProbabilityIntervals
 from expost.inference.inference import published_coefficients
 from expost.losses import PseudoHuber, SquaredLoss, describe
@@ -203,6 +203,10 @@ class ReadableDocument(PublishedDocument):
         table = published_coefficients(
             self.release, self.domain, self.feature_names, self.classes, self.label
         )
+        if isinstance(self.calibration_curve, CalibrationLine):
+            why.append(
+                "Predictions are corrected by published sums; coefficients are those before the correction."
+            )
         return replace(table, notes=(*table.notes, *why), alarm=self.insecure)
 
     def _inference(self) -> Inference:
