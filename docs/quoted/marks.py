@@ -23,6 +23,10 @@ SOURCES = {
     ),
     "outcomes": ("bench/results/outcomes.json", "python -m bench.outcomes --draws 8"),
     "outcome rules": ("bench/results/outcome_rules.json", "python -m bench.outcome_rules"),
+    "recalibrated regression": (
+        "bench/results/recalibrated_regression.json",
+        "python -m bench.recalibrated_regression",
+    ),
     "sparse": ("bench/results/sparse.json", "python -m bench.sparse --draws 6"),
     "corners": ("bench/results/corners.json", "python -m bench.fit --corners"),
     "told": ("bench/results/told.json", "python -m bench.told"),

@@ -11,6 +11,7 @@ import expost
 from expost.audit import hockey_stick
 from expost.losses.records import Lengths
 from expost.privacy import gaussian
+from expost.privacy.scales import NoiseScales
 from expost.privacy.shapes import default_threshold, regression_loss
 
 DELTA, SHARE = 1e-6, 0.03
@@ -114,3 +115,21 @@ def test_weights_do_not_change_what_a_row_adds():
     assert plan.sigma == pytest.approx(4.0 * alone.sigma, rel=1e-4)
     assert plan.sigma_recalibration == pytest.approx(alone.sigma_recalibration, rel=1e-4)
     assert plan.recalibration_entries == 5
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("epsilon", "excess"), [(0.1, 1.20), (1.0, 1.47), (8.0, 1.09)])
+def test_several_classes_would_take_two_percent_more_noise(epsilon, excess):
+    """Six moments of three classes for a tenth of the precision: refused today, and this is what it costs."""
+    noise = gaussian.sigma(epsilon, DELTA)
+    cap = 0.4 + 0.6 / (1.0 + noise) ** 2
+    loss = expost.SoftmaxLoss(3, cap, 0.8, cap * RADIUS)
+    plan = expost.calibrate(loss=loss, epsilon=epsilon, delta=DELTA, fit_intercept=True)
+
+    def joint(factor):
+        model, others = factor / math.sqrt(0.9), factor * noise / math.sqrt(0.1)
+        scales = NoiseScales(model * plan.sigma, sigma_recalibration=others)
+        return replace(plan, l2=model * plan.l2, scales=scales).delta_at(epsilon)
+
+    assert joint(1.0) == pytest.approx(excess * DELTA, rel=0.01)
+    assert joint(1.02) < DELTA
