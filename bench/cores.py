@@ -104,7 +104,6 @@ def measured(plan, records, repeats):
     theta, known = release.coefficients, proved_loss(plan.loss)
     residual = ResidualPass(known, known.points(Dyadic.of(theta), 2), records.design.radius, hessian=True)
     seconds = {
-        "scan": best(lambda: records.checked_for(plan.loss, 1.0), repeats),
         "gradient": best(lambda: objective.evaluate(theta), repeats),
         "with Hessian": best(lambda: objective.evaluate(theta, hessian=np.float64), repeats),
         "certificate": best(lambda: reduce(add, records.sweep(residual)), repeats),
@@ -116,7 +115,7 @@ def measured(plan, records, repeats):
 
 def passes_of_a_fit(plan, records):
     """How often a fit makes each pass over the whole table."""
-    made, sweep = Counter({"scan": 1}), Encoded.sweep
+    made, sweep = Counter(), Encoded.sweep
 
     def counted(self, work, **options):
         hessian = getattr(work, "precision", None) is not None

@@ -3,7 +3,6 @@
 from docs.quoted.marks import Document, paragraph, passage, require, table, together
 
 TITLES = {
-    "scan": "first reading",
     "gradient": "gradient",
     "with Hessian": "with Hessian",
     "certificate": "certificate",

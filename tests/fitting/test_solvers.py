@@ -10,6 +10,7 @@ from scipy.optimize import minimize as scipy_minimize
 from expost import LogisticLoss
 from expost.fitting.objective import Objective
 from expost.fitting.solvers import (
+    Start,
     conjugate_gradients,
     minimize,
     newton,
@@ -30,7 +31,7 @@ def problem(case, n=200, d=6, l2=0.5, scale=1.0, tilt_scale=3.0, seed=0):
 @pytest.mark.parametrize("solve", [newton, newton_cg], ids=["newton", "newton_cg"])
 def test_both_solvers_find_the_minimum(case, solve):
     objective, X, y, tilt = problem(case)
-    found = solve(objective, np.zeros(7), tolerance=1e-10)
+    found = solve(objective, Start.at(objective, np.zeros(7)), tolerance=1e-10)
     assert found.meets(1e-10)
     A = np.column_stack([X, np.ones(len(X))])
 
@@ -54,8 +55,8 @@ def test_the_minimum_is_reached_from_far_away(solve, l2, tilt_scale):
     objective = Objective(
         design.labelled(y), LogisticLoss(), l2=l2, tilt=tilt_scale * np.array([1.0, -1.0, 0.5])
     )
-    assert solve(objective, np.zeros(3), tolerance=1e-9).meets(1e-9)
-    assert solve(objective, 50.0 * rng.normal(size=3), tolerance=1e-9).meets(1e-9)
+    assert solve(objective, Start.at(objective, np.zeros(3)), tolerance=1e-9).meets(1e-9)
+    assert solve(objective, Start.at(objective, 50.0 * rng.normal(size=3)), tolerance=1e-9).meets(1e-9)
 
 
 def test_warm_starts_do_not_change_the_minimum():
@@ -65,7 +66,8 @@ def test_warm_starts_do_not_change_the_minimum():
     X, y = rows_in_ball(rng, 60_000, 4), np.sort(case.labels(rng, 60_000))
     design = design_of(X, fit_intercept=True)
     objective = Objective(design.labelled(y), case.loss, l2=1.0, tilt=np.ones(5))
-    warm, cold = minimize(objective, tolerance=1e-9), newton(objective, np.zeros(5), tolerance=1e-9)
+    warm = minimize(objective, tolerance=1e-9)
+    cold = newton(objective, Start.at(objective, np.zeros(5)), tolerance=1e-9)
     assert warm.meets(1e-9)
     assert cold.meets(1e-9)
     np.testing.assert_allclose(warm.theta, cold.theta, rtol=1e-9, atol=1e-12)
@@ -97,9 +99,10 @@ def test_slow_conjugate_gradients_give_way_to_hessians(monkeypatch, products, ma
     objective = wide()
     if products is not None:
         monkeypatch.setitem(minimize.__globals__, "products_of_a_dense_solver", lambda _: products)
-    found, dense = minimize(objective, tolerance=1e-9), newton(objective, np.zeros(1300), tolerance=1e-9)
+    start = Start.at(objective, np.zeros(1300))
+    found, dense = minimize(objective, tolerance=1e-9), newton(objective, start, tolerance=1e-9)
     assert found.meets(1e-9)
-    assert (newton_cg(objective, np.zeros(1300), tolerance=1e-9, products=products).meets(1e-9)) != matrix
+    assert (newton_cg(objective, start, tolerance=1e-9, products=products).meets(1e-9)) != matrix
     np.testing.assert_allclose(found.theta, dense.theta, atol=2e-9)
 
 
@@ -121,7 +124,7 @@ def test_conjugate_gradients_stop_where_they_were_told_to(monkeypatch):
     monkeypatch.setattr(Objective, "curvature_product", counted)
     for products in (0, 1, 5):
         calls = 0
-        found = newton_cg(objective, np.zeros(7), tolerance=1e-10, products=products)
+        found = newton_cg(objective, Start.at(objective, np.zeros(7)), tolerance=1e-10, products=products)
         assert calls <= products
         assert not found.meets(1e-10)
         assert found.evaluation.norm <= objective.evaluate(np.zeros(7)).norm
@@ -165,10 +168,10 @@ def test_the_last_pass_can_be_left_to_the_caller(case, monkeypatch):
     monkeypatch.setattr(
         Objective, "evaluate", lambda *rest, **more: passes.append(1) or evaluate(*rest, **more)
     )
-    truth = newton(objective, np.zeros(7), tolerance=1e-12)
+    truth = newton(objective, Start.at(objective, np.zeros(7)), tolerance=1e-12)
     all_passes = len(passes)
     passes.clear()
-    found = newton(objective, np.zeros(7), tolerance=1e-12, unseen=1e-7)
+    found = newton(objective, Start.at(objective, np.zeros(7)), tolerance=1e-12, unseen=1e-7)
     # With a Hessian in double precision the first step of a squared loss is the last.
     assert len(passes) < all_passes or all_passes == 2
     assert np.linalg.norm(found.theta - truth.theta) <= 1e-7

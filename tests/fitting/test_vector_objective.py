@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 from expost import LogisticLoss
 from expost.fitting.objective import Objective
-from expost.fitting.solvers import minimize, newton_cg
+from expost.fitting.solvers import Start, minimize, newton_cg
 from expost.losses import SoftmaxLoss
 from expost.losses.softmax import centring
 
@@ -119,7 +119,7 @@ def test_the_matrix_free_solver_finds_the_same_minimiser():
         design_of(X).labelled(classes_of(rng, X, 4)), loss, l2=0.5, tilt=4.0 * rng.normal(size=15)
     )
     dense = minimize(objective, tolerance=1e-10)
-    free = newton_cg(objective, np.zeros(15), tolerance=1e-10)
+    free = newton_cg(objective, Start.at(objective, np.zeros(15)), tolerance=1e-10)
     assert dense.meets(1e-10)
     assert free.meets(1e-10)
     np.testing.assert_allclose(free.theta, dense.theta, rtol=0, atol=1e-9)

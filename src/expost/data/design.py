@@ -283,12 +283,15 @@ class RecordCheck:
     max_weight: float
     labels: LabelSet | None = None
     """Those that records have, where they are not the loss's own."""
+    cells: bool = True
+    """Whether rows are looked at, not labels and weights alone."""
 
     def __call__(self, blocks: Iterator[Block]) -> int:
         """The number of rows."""
         rows = 0
         for block in blocks:
-            check_finite(block.X)
+            if self.cells:
+                check_finite(block.X)
             self.check_labels(block.y, block.weights)
             rows += block.X.shape[0]
         return rows
@@ -357,7 +360,10 @@ class Source(ABC):
 
     @abstractmethod
     def checked(self, check: RecordCheck, engine: Engine, watch: Watch | None = None) -> "Source":
-        """Check all rows; the source to read from then on, whose number of rows is known."""
+        """Check labels and weights, and rows that are not in memory, of which every pass checks its own.
+
+        The result is the source to read from then on, whose number of rows is known.
+        """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -419,10 +425,8 @@ class ArraySource(Source):
         return replace(self, every=max(1, every * self.n_rows // rows))
 
     def checked(self, check: RecordCheck, engine: Engine, watch: Watch | None = None) -> Self:
-        """Check all rows."""
-        length = block_length(self.n_features)
-        length = length if kernels.library() is None else self.raw_length(length)
-        list(engine.map(check, self.parts(self.n_features), length))
+        """Check labels and weights."""
+        list(engine.map(replace(check, cells=False), self.parts(self.n_features), SPAN))
         return self
 
 

@@ -22,7 +22,7 @@ from expost.fitting.noise import NoiseSource, Tilt
 from expost.fitting.objective import Objective
 from expost.fitting.private_fit import PrivateFit, check_inputs, check_room, needs_hessian
 from expost.fitting.release import Release
-from expost.fitting.solvers import Solution, minimize
+from expost.fitting.solvers import Solution, minimize, warm_start
 from expost.fitting.statistics import allowed_hessian_error, draw, measure, printed, published
 from expost.fitting.wide import is_wide
 from expost.losses.corners import Corners
@@ -87,14 +87,16 @@ def perturb(
     check_room(plan, records, corners)
     step("Checking the table")
     records = records.checked_for(plan.loss, plan.max_weight)  # before anything is drawn
+    dimension = plan.loss.coefficient_count(records.design.dimension)
+    tolerance = 1e-10 * (1.0 + plan.sigma * math.sqrt(dimension))
+    objective = Objective(records, plan.loss, plan.l2, corners=corners)
+    start = warm_start(objective, tolerance=tolerance)  # the rows too
     if before_noise is not None:
         before_noise()
     step("Drawing the noise and fitting")
-    dimension = plan.loss.coefficient_count(records.design.dimension)
     tilt = noise.tilt(plan.sigma, dimension, rounding=_tilt_rounding(plan, records.n_rows))
-    objective = Objective(records, plan.loss, plan.l2, tilt.rounded, corners)
-    tolerance = 1e-10 * (1.0 + plan.sigma * math.sqrt(dimension))
-    solution = minimize(objective, tolerance=tolerance, unseen=_unseen_error(plan))
+    objective = replace(objective, tilt=tilt.rounded)
+    solution = minimize(objective, tolerance=tolerance, unseen=_unseen_error(plan), start=start)
     step("Certifying the minimiser")
     if plan.precision is None:
         point = _as_solved(plan, objective, solution, tolerance)

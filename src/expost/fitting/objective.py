@@ -223,18 +223,28 @@ class Objective:
         square = None if sums.hessian is None else sums.hessian.copy()
         if square is not None:
             square.flat[:: self.dimension + 1] += self.l2
-        tilted, penalty = gradient + self.tilt, self.l2 * float(np.linalg.norm(theta))
-        left = tilted if self.corners is None else self.corners.residual(tilted, theta)
-        return Evaluation(
+        found = Evaluation(
             gradient=gradient,
-            tilted_gradient=tilted,
-            norm=float(np.linalg.norm(left)),
+            tilted_gradient=gradient,
+            norm=math.inf,
             # Rounding moves each summand by a few units of itself and of its predictor.
-            floor=4.0 * float(_EPS) * (sums.size + penalty + float(np.linalg.norm(self.tilt))),
+            floor=4.0 * float(_EPS) * (sums.size + self.l2 * float(np.linalg.norm(theta))),
             hessian=square,
             rows_hessian=sums.hessian,
             precise=hessian == np.float64,
             of_fewer_rows=self.stand_for is not None,
+        )
+        return self.tilted(found, theta)
+
+    def tilted(self, found: Evaluation, theta: FloatArray) -> Evaluation:
+        """What was found at ``theta`` without the linear term, with it."""
+        gradient, rounded = found.gradient + self.tilt, float(np.linalg.norm(self.tilt))
+        left = gradient if self.corners is None else self.corners.residual(gradient, theta)
+        return replace(
+            found,
+            tilted_gradient=gradient,
+            norm=float(np.linalg.norm(left)),
+            floor=found.floor + 4.0 * float(_EPS) * rounded,
         )
 
     def curvature_product(self, theta: FloatArray) -> Callable[[FloatArray], FloatArray]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self
 
@@ -36,6 +36,26 @@ class Solution:
     def meets(self, tolerance: float) -> bool:
         """Whether the gradient is as small as asked, or as small as rounding lets it be."""
         return self.evaluation.norm <= max(tolerance, self.evaluation.floor)
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where steps begin: what is there, and a solution on fewer rows nearby, if there is one; private."""
+
+    theta: FloatArray
+    here: Evaluation
+    nearby: Solution | None = None
+    """Its Hessian serves the first step."""
+    kept: bool = False
+    """Whether it serves more of them."""
+
+    @classmethod
+    def at(
+        cls, objective: Objective, theta: FloatArray, nearby: Solution | None = None, *, kept: bool = False
+    ) -> Self:
+        """At a point, where a Hessian is taken unless another one serves."""
+        here = objective.evaluate(theta, hessian=np.float32 if nearby is None else None)
+        return cls(theta, here, nearby, kept)
 
 
 def backtrack(
@@ -100,13 +120,11 @@ _POOR_REDUCTION, _PATIENCE = 0.3, 2
 
 def newton(
     objective: Objective,
-    start: FloatArray,
+    start: Start,
     *,
     tolerance: float,
     relative: float = 0.0,
     unseen: float = 0.0,
-    nearby: Solution | None = None,
-    kept: bool = False,
 ) -> Solution:
     """Minimise by Newton steps, globally convergent by backtracking on the gradient norm.
 
@@ -116,10 +134,9 @@ def newton(
     It stops where the gradient norm is at most ``tolerance``. A warm start stops after the step that is
     likely to get it to ``relative`` times its value at the start. With ``unseen`` the last pass is left to
     the caller: it stops after a step whose error is likely to be no longer than this, judged by how the step
-    before shrank the gradient. The evaluation is then of the point before. ``nearby`` is a solution, perhaps
-    of fewer rows, whose Hessian serves the first step, and more of them if it is to be ``kept``.
+    before shrank the gradient. The evaluation is then of the point before.
     """
-    state = _State.first(objective, start, nearby, kept=kept)
+    state = _State.first(start)
     goal = max(tolerance, relative * state.here.norm)
     for count in range(_MAX_STEPS):
         here, model = state.here, state.model
@@ -161,12 +178,12 @@ class _State:
     """As in :class:`Solution`, from the last such step."""
 
     @classmethod
-    def first(cls, objective: Objective, start: FloatArray, nearby: Solution | None, *, kept: bool) -> Self:
+    def first(cls, start: Start) -> Self:
         """At the start, with the Hessian of a solution nearby where there is one."""
-        if nearby is None or nearby.model is None:
-            here = objective.evaluate(start, hessian=np.float32)
-            return cls(start, here, here)
-        return cls(start, objective.evaluate(start), nearby.model, kept=kept, bend=nearby.bend)
+        if start.nearby is None:
+            return cls(start.theta, start.here, start.here)
+        assert start.nearby.model is not None
+        return cls(start.theta, start.here, start.nearby.model, kept=start.kept, bend=start.nearby.bend)
 
     def may_end(self, length: float, unseen: float, norm: float) -> bool:
         """Whether a step of some length is likely to leave no longer an error, or gradient, than these."""
@@ -228,15 +245,14 @@ def _solve(
 
 
 def newton_cg(
-    objective: Objective, start: FloatArray, *, tolerance: float, products: int | None = None
+    objective: Objective, start: Start, *, tolerance: float, products: int | None = None
 ) -> Solution:
     r"""Minimise by inexact Newton steps, globally convergent by backtracking on the gradient norm.
 
     Each step is by conjugate gradients to :math:`\eta = \min(0.1, \|g\|/\|g_0\|)`; no matrix is formed. With
     ``products``, it ends at the last full step once it has multiplied the Hessian so often.
     """
-    theta = start
-    here = objective.evaluate(theta)
+    theta, here = start.theta, start.here
     first = here.norm
     left = math.inf if products is None else products
     for _ in range(_MAX_STEPS):
@@ -298,38 +314,54 @@ _THIN, _ENOUGH_PER_COLUMN = 16, 20_000
 _HESSIANS, _COLUMNS_PER_PRODUCT, _ENTRIES_PER_PRODUCT = 5, 250, 200
 
 
-def minimize(objective: Objective, *, tolerance: float, unseen: float = 0.0) -> Solution:
-    """Find the minimiser to a gradient norm of ``tolerance``, or to the rounding floor of the sums.
+def warm_start(objective: Objective, *, tolerance: float) -> Start:
+    """Where steps on all rows begin: large tables start from the solution on a part of their rows.
 
-    Large tables start from the solution on a part of their rows; the end is always the minimiser on all
-    rows. Wide ones are solved without a matrix, while that takes fewer passes than Hessians would. The caller
-    checks whether the tolerance was met: :meth:`Solution.meets`. For ``unseen`` see :func:`newton`.
+    The last pass is over all rows, so that one that is refused is found here.
     """
     theta, corners = np.zeros(objective.dimension), objective.corners
     if corners is not None:
         theta = corners.inside(theta)
     elif objective.dimension > LARGEST_DENSE_DIMENSION:
-        return _minimize_wide(objective, theta, tolerance)
+        return Start(theta, objective.evaluate(theta))
     per_column, found = objective.records.n_rows / objective.columns, None
     kept = per_column >= _THIN * _ENOUGH_PER_COLUMN
     fine = max(_THINNING, int(per_column // (_ENOUGH_PER_COLUMN if kept else _SAMPLE_PER_COLUMN)))
     for every in (_THINNING * fine, fine):
         if per_column >= every * _ROWS_PER_COLUMN:
             thin, relative = objective.thinned(every), 1e-4 if kept and every == fine else 0.01
-            found = newton(thin, theta, tolerance=tolerance, relative=relative)
+            found = newton(thin, Start.at(thin, theta), tolerance=tolerance, relative=relative)
             theta = found.theta
     if not (kept or per_column >= fine * _SOME_PER_COLUMN):
         found = None
-    return newton(objective, theta, tolerance=tolerance, unseen=unseen, nearby=found, kept=kept)
+    return Start.at(objective, theta, found, kept=kept)
 
 
-def _minimize_wide(objective: Objective, start: FloatArray, tolerance: float) -> Solution:
+def minimize(
+    objective: Objective, *, tolerance: float, unseen: float = 0.0, start: Start | None = None
+) -> Solution:
+    """Find the minimiser to a gradient norm of ``tolerance``, or to the rounding floor of the sums.
+
+    The end is always the minimiser on all rows. Wide tables are solved without a matrix, while that takes
+    fewer passes than Hessians would. The caller checks whether the tolerance was met:
+    :meth:`Solution.meets`. For ``unseen`` see :func:`newton`; ``start`` is that of the same objective without
+    its linear term.
+    """
+    if start is None:
+        start = warm_start(replace(objective, tilt=0.0), tolerance=tolerance)
+    start = replace(start, here=objective.tilted(start.here, start.theta))
+    if objective.corners is None and objective.dimension > LARGEST_DENSE_DIMENSION:
+        return _minimize_wide(objective, start, tolerance)
+    return newton(objective, start, tolerance=tolerance, unseen=unseen)
+
+
+def _minimize_wide(objective: Objective, start: Start, tolerance: float) -> Solution:
     wide = is_wide(objective.loss, objective.dimension)
     products = None if wide else products_of_a_dense_solver(objective)
     solution = newton_cg(objective, start, tolerance=tolerance, products=products)
     if wide or solution.meets(tolerance):
         return solution
-    return newton(objective, solution.theta, tolerance=tolerance)
+    return newton(objective, Start.at(objective, solution.theta), tolerance=tolerance)
 
 
 def products_of_a_dense_solver(objective: Objective) -> int:
