@@ -18,7 +18,9 @@ if TYPE_CHECKING:
         Category as Category,
         Date as Date,
         Interaction as Interaction,
+        Month as Month,
         Number as Number,
+        Weekday as Weekday,
         YesNo as YesNo,
     )
     from expost.data.labels import (
@@ -79,7 +81,7 @@ _MODULES = ("audit", "budgets", "exceptions", "gaussian", "goe", "research")
 _NAMES = {
     "data.dialect": "Dialect",
     "data.domain": "Domain",
-    "data.features": "Category Date Interaction Number YesNo",
+    "data.features": "Category Date Interaction Month Number Weekday YesNo",
     "data.labels": "AmountLabel ClassLabel CountLabel NumberLabel OrderedLabel",
     "data.tables": "scan",
     "data.texts": "Contact PublicationTexts",

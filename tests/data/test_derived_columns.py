@@ -1,5 +1,6 @@
 """Columns that follow from others: curves, products of two features, and what was not recorded."""
 
+import datetime
 import json
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import expost
-from expost import Category, ClassLabel, Date, Domain, Interaction, Number, YesNo
+from expost import Category, ClassLabel, Date, Domain, Interaction, Month, Number, Weekday, YesNo
 from expost._common.strict_json import digest
 from expost.exceptions import DomainError, PublicationError
 
@@ -248,3 +249,61 @@ def test_a_column_for_what_was_not_recorded_needs_a_default():
     with pytest.raises(DomainError, match="`recorded` of `bmi` must come with `missing`, its default"):
         Number(name="bmi", low=10.0, high=60.0, recorded=True)
     assert "recorded" not in Number(name="bmi", low=10.0, high=60.0, recorded=False).model_dump()
+
+
+@pytest.mark.parametrize(
+    ("feature", "place", "count"),
+    [
+        (Month(name="seen"), lambda day: day.month - 1, 12),
+        (Weekday(name="seen"), lambda day: day.weekday(), 7),
+    ],
+    ids=["month", "weekday"],
+)
+def test_a_date_lies_on_a_circle(feature, place, count):
+    rng = np.random.default_rng(3)
+    dates = [
+        datetime.date(1890, 1, 1) + datetime.timedelta(days=int(d)) for d in rng.integers(0, 60_000, 500)
+    ]
+    angles = 2.0 * np.pi * np.array([place(day) for day in dates]) / count
+    wanted = np.column_stack([np.cos(angles), np.sin(angles)])
+    kinds = (
+        np.array([day.isoformat() for day in dates], dtype=object),
+        np.array(dates, dtype="datetime64[D]"),
+    )
+    for cells in kinds:
+        found = np.column_stack(feature.expanded(feature.coded(cells)))
+        np.testing.assert_allclose(found, wanted, atol=1e-15)
+    np.testing.assert_allclose(np.linalg.norm(wanted, axis=1), 1.0)
+    assert feature.column_names == [f"cos({feature.kind} of seen)", f"sin({feature.kind} of seen)"]
+
+
+def test_a_month_is_missing_as_other_values_are():
+    month = Month(name="seen", missing="2020-07-01", recorded=True)
+    columns = np.array(month.expanded(month.coded(np.array(["", "2020-01-31"], dtype=object))))
+    np.testing.assert_allclose(columns, [[-1.0, 1.0], [0.0, 0.0], [1.0, 0.0]], atol=1e-15)
+    with pytest.raises(DomainError, match="`seen` is missing in a record"):
+        Month(name="seen").coded(np.array([""], dtype=object))
+
+
+def test_a_month_of_what_is_no_date_is_refused():
+    domain = Domain(features=(Month(name="seen"),), label=LABEL)
+    with pytest.raises(DomainError, match=r"`seen` must be a date in every record; got something else\."):
+        domain.encode({"seen": ["2020-02-30"]})
+    found = domain.check({"seen": ["2020-02-30", "soon", "2020-02-28"], "ill": ["no"] * 3})
+    assert found[["record", "problem"]].values.tolist() == [[1, "not a date"], [2, "not a date"]]
+    with pytest.raises(DomainError, match=r"`kind` of the feature 'seen' must be one of .*; got .*year"):
+        Domain.from_toml(domain.to_toml().replace('"month"', '"year"'))
+    assert Domain.from_toml(domain.to_toml()) == domain
+
+
+def test_months_in_files_follow_the_dialect(tmp_path):
+    (tmp_path / "t.csv").write_text("seen;ill\n" + "31.01.2020;no\n01.07.2021;yes\n" * 20)
+    text = (
+        '[table]\ndelimiter = ";"\ndates = "DD.MM.YYYY"\n'
+        + Domain(features=(Month(name="seen"),), label=LABEL).to_toml()
+    )
+    domain = Domain.from_toml(text)
+    model = expost.LogisticRegression(domain=domain, random_state=0).fit(
+        expost.scan(str(tmp_path / "t.csv"), dialect=domain.table)
+    )
+    assert model.predict({"seen": ["2022-01-05", "2022-07-05"]}).tolist() == ["no", "yes"]

@@ -9,7 +9,7 @@ import pages
 import pytest
 
 import expost
-from expost import Category, ClassLabel, Domain, Interaction, Number, YesNo
+from expost import Category, ClassLabel, Domain, Interaction, Month, Number, Weekday, YesNo
 from expost.page.numbers import CONSTANTS, payload
 
 FEATURES = (
@@ -107,3 +107,61 @@ def test_no_value_of_an_unknown_answer_gives_more(report):
     ratios = np.array([bound / largest for bound, largest in found])
     assert np.median(ratios) < 1.1
     assert np.max(ratios) < 3.0
+
+
+CIRCLES = Domain(
+    features=(
+        Month(name="seen", missing="2020-07-01", recorded=True),
+        Weekday(name="left"),
+        Number(name="age", low=0.0, high=100.0),
+    ),
+    label=ClassLabel(name="ill", classes=("no", "yes")),
+    interactions=[Interaction(product=("seen", "age"))],
+)
+
+
+def days_of(rng, count):
+    """Dates as texts, and what the page asks for in their place."""
+    dates = np.datetime64("1960-01-01") + rng.integers(0, 25_000, count)
+    months = (dates.astype("datetime64[M]").astype(int) % 12 + 1).astype(str).tolist()
+    weekdays = ((dates.astype(int) + 3) % 7 + 1).astype(str).tolist()
+    return dates.astype(str).tolist(), months, weekdays
+
+
+@cache
+def on_circles():
+    rng = np.random.default_rng(8)
+    table = {"seen": days_of(rng, 200)[0], "left": days_of(rng, 200)[0], "age": rng.uniform(0, 100, 200)}
+    model = expost.LogisticRegression(domain=CIRCLES, random_state=1)
+    return model.fit(table, rng.choice(["no", "yes"], 200)).publication_
+
+
+@pytest.mark.skipif(node.NODE is None, reason=node.MISSING)
+def test_months_and_weekdays_are_asked_and_read_as_python_reads_dates():
+    rng = np.random.default_rng(9)
+    (seen, months, _), (left, _, weekdays) = days_of(rng, 60), days_of(rng, 60)
+    seen[0], months[0] = "", ""
+    ages = rng.uniform(0, 100, 60).tolist()
+    asked = pages.questions(rng, 60)
+    numbers = json.loads(json.dumps(payload([on_circles()])))
+    given = [[m, w, repr(a), "yes"] for m, w, a in zip(months, weekdays, ages, strict=True)]
+    ours = pages.by_node(numbers, [[0, *pair] for pair in zip(given, asked, strict=True)])
+    answers = [[s, d, repr(a), "yes"] for s, d, a in zip(seen, left, ages, strict=True)]
+    assert pages.discrepancy(ours, pages.by_python(on_circles(), answers, asked)) < 1e-9
+    assert numbers["fields"][0]["missing"] == "7"
+    unknown = [[0, [None, None, None, "yes"], asked[0]], [0, ["", None, "30", None], asked[1]]]
+    found = node.answer("ranges.mjs", {"numbers": [numbers], "asked": unknown, "tries": 300})["results"]
+    assert all(largest <= bound < 1.1 * largest for bound, largest in found)
+
+
+def test_a_person_gives_a_month_or_a_date_in_her_own_file(open_page):
+    visit = open_page(on_circles())
+    options = visit.page.locator("#field-0 option").all_inner_texts()
+    assert options[1:3] == ["January", "February"]
+    assert visit.page.locator("#field-1 option").all_inner_texts()[1:3] == ["Monday", "Tuesday"]
+    visit.page.evaluate("document.getElementById('from').open = true")
+    visit.page.locator("#paste").fill("seen;left;age;ill\n9.7.1954;1969-12-31;80,0;yes\n")
+    visit.page.locator("#check").click()
+    usual = {"confidence": 1, "member": None, "every": False}
+    wanted = pages.by_python(on_circles(), [["1954-07-09", "1969-12-31", "80", "yes"]], [usual])[0, 3]
+    assert visit.figure("total") == pytest.approx([wanted], rel=1e-9)

@@ -16,7 +16,7 @@ from expost.cli.commands import ROWS_AT_MOST, Effect, PlanOptions
 from expost.cli.plan import load_domain, make_plan
 from expost.data.domain import Domain
 from expost.data.encoding import encode_records
-from expost.data.features import Category, Date, Feature, Number
+from expost.data.features import Category, Date, Feature, Month, Number, Weekday
 from expost.data.labels import CountLabel, NumericLabel, OrderedLabel
 from expost.data.weights import UNWEIGHTED, Declared
 from expost.fitting.mechanism import perturb
@@ -171,8 +171,8 @@ def _values(feature: Feature, rows: int, random: np.random.Generator) -> NDArray
         return np.array(feature.categories, dtype=object)[random.integers(len(feature.categories), size=rows)]
     if isinstance(feature, Number):
         return random.uniform(feature.low, feature.high, rows)
-    if isinstance(feature, Date):
-        low, high = feature.limits
+    if isinstance(feature, Date | Month | Weekday):
+        low, high = feature.limits if isinstance(feature, Date) else (0.0, 1460.0)
         return random.integers(int(low), int(high) + 1, rows).astype("datetime64[D]")
     return np.array(["no", "yes"], dtype=object)[random.integers(2, size=rows)]
 

@@ -33,6 +33,10 @@ def days(date: datetime.date) -> float:
     return float((date - _EPOCH).days)
 
 
+DATE_KINDS = ("date", "month", "weekday")
+"""The kinds of features whose cells are dates."""
+
+
 def days_of_text(text: str) -> float:
     """The days of a date that is spelt out; NaN for a text that is none."""
     found = _DATE.fullmatch(text)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from expost.data.dates import DATE_KINDS
 from expost.data.texts import DeclaredModel, Text, must
 from expost.data.values import is_text
 
@@ -103,7 +104,7 @@ class Dialect(DeclaredModel):
         if kind == "number" and self.decimal == ",":
             no_point = compute.replace_substring(column, pattern=".", replacement="?")
             column = compute.replace_substring(no_point, pattern=",", replacement=".")
-        elif kind == "date" and self.dates != _ISO:
+        elif kind in DATE_KINDS and self.dates != _ISO:
             column = compute.replace_substring_regex(column, *self._date_regex)
         return column
 

@@ -237,6 +237,74 @@ class Date(_Scale, Bounded):
         return self._coded(as_days(values, self.name), missing)
 
 
+class _Cycle(_Encoded):
+    r"""A feature that is a date of which only the place in a cycle counts, on a circle.
+
+    The :math:`k`-th of :math:`n` places has the columns :math:`\cos(2\pi k/n)` and :math:`\sin(2\pi k/n)`, so
+    that the last is next to the first, and every record has the length 1.
+    """
+
+    kind: str
+    missing: PublicDate | None = None
+    """The date that a missing value counts as; if this is None, a missing value is an error."""
+    example: PublicDate | None = None
+
+    effect: ClassVar[None] = None
+    length: ClassVar[int]
+
+    @property
+    def values(self) -> str:
+        """The declared values in words."""
+        return f"the {self.kind} of a date"
+
+    @property
+    def value_names(self) -> list[str]:
+        """The names of the two columns."""
+        return [f"{name}({self.kind} of {self.name})" for name in ("cos", "sin")]
+
+    @property
+    def circle(self) -> list[tuple[float, float]]:
+        """The two columns at each place."""
+        angles = [2.0 * math.pi * place / self.length for place in range(self.length)]
+        return [(math.cos(angle), math.sin(angle)) for angle in angles]
+
+    def coded(self, values: Any) -> NDArray[Any]:
+        """The place of each date in the cycle, from 0."""
+        numbers = as_days(values, self.name)
+        if not self.recorded:
+            missing = None if self.missing is None else days(self.missing)
+            numbers = filled(numbers, self.name, missing)
+        gone = np.isnan(numbers)
+        dates = np.where(gone, 0.0, numbers).astype("datetime64[D]")
+        return np.where(gone, _GONE, self._places(dates)).astype(np.int8)
+
+    def _places(self, dates: NDArray[Any]) -> NDArray[Any]:
+        raise NotImplementedError
+
+    def _of_values(self, codes: NDArray[Any]) -> list[NDArray[Any]]:
+        return list(np.array(self.circle)[codes].T.copy())
+
+
+class Month(_Cycle):
+    """A feature that is the month of a date, on a circle: December is next to January."""
+
+    kind: Literal["month"] = "month"
+    length = 12
+
+    def _places(self, dates: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(dates.astype("datetime64[M]").astype(np.int64) % 12)
+
+
+class Weekday(_Cycle):
+    """A feature that is the day of the week of a date, on a circle: Sunday is next to Monday."""
+
+    kind: Literal["weekday"] = "weekday"
+    length = 7
+
+    def _places(self, dates: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray((dates.astype(np.int64) + 3) % 7)  # 1 January 1970 was a Thursday
+
+
 # The words for yes and no, in lower case; the first of each is used to write a default.
 YES = ("yes", "true", "1", "1.0", "y", "t")
 NO = ("no", "false", "0", "0.0", "n", "f")
@@ -347,7 +415,7 @@ class YesNo(_OneColumn):
         return text_codes(values, self.name, code, 1, missing, refusal)
 
 
-Feature = Annotated[Number | Category | YesNo | Date, Field(discriminator="kind")]
+Feature = Annotated[Number | Category | YesNo | Date | Month | Weekday, Field(discriminator="kind")]
 
 
 class Interaction(DeclaredModel):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from expost.data.dates import as_days, days_of_text
+from expost.data.dates import DATE_KINDS, as_days, days_of_text
 from expost.data.dialect import Dialect
 from expost.data.features import Category, Feature, YesNo, yes_or_no
 from expost.data.labels import Classified, Label, NumericLabel
@@ -189,7 +189,7 @@ def _of_choice(text: str, part: Category | Classified) -> Problem | None:
 
 
 def _of_scale(part: Any, original: str, text: str, dialect: Dialect) -> Problem | None:
-    is_date, (low, high) = part.kind == "date", part.limits
+    is_date, (low, high) = part.kind in DATE_KINDS, getattr(part, "limits", (-math.inf, math.inf))
     number = days_of_text(text) if is_date else number_in(text)
     if math.isfinite(number):
         return None if low <= number <= high else Problem.BEYOND

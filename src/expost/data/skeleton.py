@@ -18,11 +18,12 @@ _OPENING = f"""\
 # a law, common sense. Never compute them from the table: the privacy guarantee
 # does not cover what is learnt that way. docs/domain.md explains every key.
 #
-# Each feature is of one of four kinds:
+# Each feature is of one of six kinds:
 #   kind = "number"    low = 0.0  high = 120.0        beyond them it counts as the bound
 #   kind = "category"  categories = ["a", "b"]        any other value is refused
 #   kind = "yes_no"                                   yes/no, true/false or 1/0
 #   kind = "date"      low = 1900-01-01  high = 2030-12-31     counts days
+#   kind = "month"     or kind = "weekday"            of a date, around a circle
 # A missing value is refused, unless `missing` says what it counts as; with recorded = true
 # the model also has a column for that it was not recorded.
 # The texts (title, unit, question and so on) are what people read on the page, and

@@ -12,7 +12,7 @@ import numpy as np
 
 from expost._common.typing import FloatArray
 from expost.data.design import ROUNDINGS, SMALLEST_SCALE
-from expost.data.features import NO, YES, Date, Feature
+from expost.data.features import NO, YES, Date, Feature, Month, Weekday
 from expost.data.labels import CountLabel, NumericLabel, RowsLabel
 from expost.data.texts import FieldTexts
 from expost.data.values import class_text
@@ -123,6 +123,12 @@ def _declared(feature: Feature) -> dict[str, Any]:
         low, high = feature.limits
         field |= {"kind": "number", "date": True, "low": low, "high": high, "scale": "symmetric"}
         field |= {"knots": feature.nodes[1:-1]} if feature.knots else {}
+    if isinstance(feature, Month | Weekday):
+        numbers = [str(place + 1) for place in range(feature.length)]
+        field |= {"kind": "cycle", "cycle": feature.kind, "categories": numbers, "circle": feature.circle}
+        given = {key: getattr(feature, key) for key in ("missing", "example") if field.get(key)}
+        codes = feature.coded(np.array(list(given.values()), dtype=object)) if given else ()
+        field |= {key: numbers[code] for key, code in zip(given, codes, strict=True)}
     return field
 
 

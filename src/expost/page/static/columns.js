@@ -2,7 +2,7 @@
 
 import { readDate } from "./calendar.js";
 import { dateTitle, sampleNumber } from "./control.js";
-import { Refusal, UNKNOWN, yesOrNo } from "./encoding.js";
+import { placeInCycle, Refusal, UNKNOWN, yesOrNo } from "./encoding.js";
 import { say, titleOf } from "./language.js";
 import { converted, markOf, readNumber, shown, unitOf } from "./notation.js";
 import { check } from "./ranges.js";
@@ -90,6 +90,8 @@ function readCell(numbers, field, cell, factor, mark) {
     const local = { yes: [...words.yes, folded(say("form.yes")), "ja", "j"], no: [...words.no, folded(say("form.no")), "nein"] };
     return yesOrNo(cell, local) ?? cell;
   }
+  const date = field.cycle ? readDate(cell) : null;
+  if (date !== null) return placeInCycle(field, date);
   const values = field.categories ?? field.classes;
   if (values.includes(cell)) return cell;
   const bare = cell.length > MOST_LETTERS ? "" : folded(cell);

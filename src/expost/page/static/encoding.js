@@ -42,6 +42,9 @@ export function daysOf(text) {
   return exists ? date.getTime() / 86_400_000 : NaN;
 }
 
+// The place of a date in a cycle, as the page asks for it: a month or a weekday, from 1.
+export const placeInCycle = ({ cycle }, date) => String(cycle === "month" ? Number(date.slice(5, 7)) : ((((daysOf(date) + 3) % 7) + 7) % 7) + 1);
+
 // The date of a number of days, as ISO 8601 has it.
 export const dateOf = (days) => new Date(Math.round(days) * 86_400_000).toISOString().slice(0, 10);
 
@@ -104,6 +107,11 @@ const COLUMNS = {
     // A column for each step, all of them together of length 1.
     const steps = field.categories.length - 1;
     return Array.from({ length: steps }, (_, i) => (i < place ? 1 / Math.sqrt(steps) : 0));
+  },
+  cycle(field, text) {
+    const place = field.categories.indexOf(text);
+    if (place < 0) throw new Refusal(field, "need_choice");
+    return field.circle[place];
   },
   yes_no(field, text, words) {
     const answer = yesOrNo(text, words);

@@ -69,5 +69,8 @@ export function titleOf(field) {
 export function valueTitle(field, value) {
   const values = field.categories ?? field.classes;
   const place = values?.indexOf(value) ?? -1;
+  if (field.cycle === "month") return say("page.months").split(" ")[place];
+  // 5 January 1970 was a Monday.
+  if (field.cycle) return new Intl.DateTimeFormat(code, { weekday: "long", timeZone: "UTC" }).format((place + 4) * 86_400_000);
   return field.titles?.length && place >= 0 ? field.titles[place] : value;
 }
