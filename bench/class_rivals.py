@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.rivals import multiplier
-from expost import LogisticLoss, calibrate
+from expost import calibrate, gaussian
 from expost.data.encoding import with_labels
 from expost.data.weights import Declared
 from expost.fitting.mechanism import perturb
@@ -88,29 +88,30 @@ def _descend(problem, X, lengths, models, noise, delta):
     return weights
 
 
-def split_evenly(epsilon, delta, classes):
+def split_evenly(epsilon, delta, classes, radius):
     """A binary model of ours for an equal share of epsilon and delta: K of them spend no more than both."""
-    return {"epsilon": epsilon / classes, "delta": delta / classes}
+    budget = {"epsilon": epsilon / classes, "delta": delta / classes}
+    return {"loss": capped_logistic(**budget, radius=radius), **budget}
 
 
 def composed_as_gaussians(epsilon, delta, classes, radius):
     """The least noise that K binary models can have together, with a cap and l2 by our rules for it.
 
-    All K slopes of a record can be at the cap c together, so that no accounting allows less noise than the
-    Gaussian mechanism of sensitivity ``sqrt(K) c R`` needs. It is not proved to be enough: one-vs-rest is
-    favoured.
+    All K gradients of a record can be as long as their cap C together, so that no accounting allows less
+    noise than the Gaussian mechanism of sensitivity ``sqrt(K) C`` needs. It is not proved to be enough:
+    one-vs-rest is favoured.
     """
     noise = math.sqrt(classes) * multiplier(epsilon, delta)
-    cap = 0.5 * (1.0 + 1.0 / math.sqrt(1.0 + 2.0 * noise))
-    return {"cap": cap, "sigma": cap * radius * noise, "l2": 0.5 * cap * radius**2 * noise}
+    # The cap that our rule has where one model has this noise, which is where its epsilon is smaller.
+    alone = float(gaussian.epsilon(delta, sensitivity=1.0, sigma=noise))
+    loss = capped_logistic(alone, delta, radius=radius)
+    most = loss.cap * radius
+    return {"loss": loss, "sigma": most * noise, "l2": 0.5 * most * radius * noise}
 
 
 def one_vs_rest(rows, y, classes, norm, parameters, draws, seed):
     """A binary model for each class against the rest: coefficients (d, classes, draws)."""
-    by_budget = "epsilon" in parameters
-    loss = capped_logistic(**parameters) if by_budget else LogisticLoss(cap=parameters["cap"])
-    rest = {name: value for name, value in parameters.items() if name != "cap"}
-    plan = calibrate(loss=loss, norm=norm, fit_intercept=True, **rest)
+    plan = calibrate(norm=norm, fit_intercept=True, **parameters)
     fitted = np.empty((rows.design.dimension, classes, draws))
     for label in range(classes):
         records = with_labels(rows, (y == label).astype(int), Declared.of(plan, classes=(0, 1)))

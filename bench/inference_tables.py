@@ -123,10 +123,11 @@ class Setting:
             )
         rows = Encoded(ArraySource(open_table(table, None)), Design(table.shape[1], self.plan.norm, True))
         scales = np.minimum(1.0, self.plan.norm / np.linalg.norm(table, axis=1, keepdims=True))
-        scores = (scales * table) @ self.encoded_truth[:, :-1].T + self.encoded_truth[:, -1]
+        seen = np.column_stack([scales * table, np.ones(count)])
+        scores = seen @ self.encoded_truth.T
         scores = scores @ centring(self.outputs + 1).T if self.outputs > 1 else scores[:, 0]
         if not self.plain_labels:
-            return rows, model_probabilities(scores, self.loss)
+            return rows, model_probabilities(scores, self.loss.for_rows(seen))
         if self.outputs > 1:
             return rows, softmax(scores, axis=1)
         return rows, np.column_stack([expit(-scores), expit(scores)])

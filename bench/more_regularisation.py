@@ -24,9 +24,12 @@ def compare(name, draws, times):
     """For every epsilon both plans, their median scores, and the mean difference with its error."""
     comparison = Comparison(*TABLES[name](), draws)
     for epsilon in EPSILONS:
-        plan, coefficients = comparison.releases(epsilon)
-        more, others = comparison.releases(epsilon, l2=times * plan.l2)
-        before, after = (comparison.score(each)["r2"] for each in (coefficients, others))
+        plan = comparison.plan(epsilon)
+        stronger = {"l2": times * plan.l2}
+        more = comparison.plan(epsilon, **stronger)
+        before, after = (
+            comparison.score(comparison.coefficients(epsilon, **each))["r2"] for each in ({}, stronger)
+        )
         gained = after - before
         yield {
             "table": name,

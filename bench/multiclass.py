@@ -1,12 +1,14 @@
 """Compare our model of several classes, defaults untouched, with other private models on the same rows.
 
-    python -m bench.multiclass [--draws 20] [--only TABLE ...] [--json FILE]
+    python -m bench.multiclass [--draws 20] [--only TABLE ...] [--models MODEL ...] [--json FILE]
 
 One encoding, one split, one budget; every model is fitted to the rows that ours sees. DP-GD on the softmax
 loss is tuned freely on the test set, once for the accuracy and once for the log-loss. That is not private,
-spends no budget here and favours it. One-vs-rest has a binary model of ours for each class: once with an
-equal share of epsilon and delta each, which is proved, and once with the least noise that any accounting
-could allow them, which is not. All figures are medians over draws of the noise.
+spends no budget here and favours it. It is also shown as a user could have it: with one setting for all
+tables and tuned within its budget, by settings that `bench.fixed` chose on other tables. One-vs-rest has a
+binary model of ours for each class: once with an equal share of epsilon and delta each, which is proved, and
+once with the least noise that any accounting could allow them, which is not. All figures are medians over
+draws of the noise.
 """
 
 import time
@@ -15,7 +17,7 @@ from itertools import product
 
 import numpy as np
 from rich.table import Table
-from scipy.special import log_expit
+from scipy.special import log_expit, softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from threadpoolctl import threadpool_limits
@@ -23,11 +25,12 @@ from threadpoolctl import threadpool_limits
 import expost
 from bench import class_rivals, scores
 from bench.class_rivals import ClassProblem
-from bench.class_tables import TABLES
-from bench.comparison import CLIPS, DELTA, EPSILONS, MOMENTA, RATES, SEED, STEPS, all_rows
+from bench.class_tables import HELD_OUT, TABLES
+from bench.comparison import CLIPS, DELTA, EPSILONS, MOMENTA, RATES, SEED, STEPS, all_rows, medians
 from bench.over_tables import run
+from bench.private_tuning import tuned_privately
 from bench.rivals import Descent
-from bench.tuning import tuned
+from bench.tuning import elsewhere, only, tuned
 from expost.data.encoding import encode_rows, with_labels
 from expost.data.weights import Declared
 from expost.fitting.mechanism import perturb
@@ -41,6 +44,8 @@ TITLES = {
     "ours": "expost",
     "unclipped": "DP-GD, tuned",
     "clipped": "DP-GD, clipped, tuned",
+    "fixed": "DP-GD, one setting",
+    "private": "DP-GD, tuned privately",
     "rest": "one-vs-rest, ε/K",
     "rest_least": "one-vs-rest, least noise",
 }
@@ -60,7 +65,7 @@ class ClassComparison:
         )
         self.problem = ClassProblem(self.rows, table.y, plan.radius, table.classes)
 
-    def model(self, epsilon):
+    def model(self, epsilon, **parameters):
         """Our estimator as a new user would call it."""
         return expost.LogisticRegression(
             norm=self.table.norm,
@@ -68,14 +73,17 @@ class ClassComparison:
             epsilon=epsilon,
             delta=DELTA,
             random_state=SEED,
+            **parameters,
         )
 
+    def score(self, coefficients, *, binary=False):
+        """Scores of models, the last axis of coefficients by features and classes."""
+        odds = times(self.test_rows, coefficients)
+        return scores.of_classes(log_expit(odds) if binary else odds, self.table.y_test)
+
     def median(self, coefficients, *, binary=False):
-        """Medians of the scores over models, the last axis of coefficients by features and classes."""
-        shape = (len(self.test_rows), *coefficients.shape[1:])
-        odds = (self.test_rows @ coefficients.reshape(len(coefficients), -1)).reshape(shape)
-        found = scores.of_classes(log_expit(odds) if binary else odds, self.table.y_test)
-        return {name: float(np.median(values)) for name, values in found.items()}
+        """Medians of the scores over models."""
+        return medians(self.score(coefficients, binary=binary))
 
     def plain(self):
         """Without privacy; the penalty is chosen by cross-validation on the rows for fitting."""
@@ -84,8 +92,12 @@ class ClassComparison:
         return self.median(search.fit(self.rows, self.table.y).best_estimator_.coef_.T[:, :, None])
 
     def ours(self, epsilon):
-        """Our model with its defaults; the first draw is the estimator's own fit."""
-        model = self.model(epsilon).fit(self.table.X, self.table.y)
+        """Our model with its defaults."""
+        return self.median(self.coefficients(epsilon))
+
+    def coefficients(self, epsilon, **parameters):
+        """Those of our model in every draw; the first draw is the estimator's own fit."""
+        model = self.model(epsilon, **parameters).fit(self.table.X, self.table.y)
         records = with_labels(self.design, self.table.y, Declared.of(model.plan_, classes=model.classes_))
         found = [
             model.plan_.loss.by_predictor(
@@ -95,7 +107,7 @@ class ClassComparison:
         ]
         if not np.array_equal(np.column_stack([model.coef_, model.intercept_]).T, found[0]):
             raise AssertionError("the rows compared are not those that the estimator fits")
-        return self.median(np.stack(found, axis=2))
+        return np.stack(found, axis=2)
 
     def rest(self, parameters):
         """A binary model for each class."""
@@ -114,22 +126,60 @@ class ClassComparison:
             scored |= {setting: self.median(found[:, :, place]) for place, setting in enumerate(group)}
         return scored
 
-    def run(self):
-        """Every model's scores at every epsilon."""
-        classes, radius = self.table.classes, self.problem.radius
-        results = {"plain": dict.fromkeys(EPSILONS, self.plain())}
-        results["ours"] = {epsilon: self.ours(epsilon) for epsilon in EPSILONS}
-        evenly = partial(class_rivals.split_evenly, delta=DELTA, classes=classes)
-        least = partial(class_rivals.composed_as_gaussians, delta=DELTA, classes=classes, radius=radius)
-        for name, parameters in (("rest", evenly), ("rest_least", least)):
-            results[name] = {epsilon: self.rest(parameters(epsilon)) for epsilon in EPSILONS}
+    def descend(self, settings, draws, seed=SEED):
+        """Coefficients of gradient descent: settings and draws are the last axes."""
+        return class_rivals.softmax_descent(self.problem, settings, draws, DELTA, seed)
+
+    def cost(self, coefficients):
+        """Half the squared distance of predictions from what happened, at most 1 for each row for fitting."""
+        found = softmax(times(self.rows, coefficients), axis=1)
+        found[np.arange(len(found)), self.table.y] -= 1.0
+        return 0.5 * np.sum(found**2, axis=(0, 1))
+
+    def chosen_elsewhere(self, name):
+        """DP-GD with one setting for all tables, and tuned within its budget among a few settings."""
+        found = {"fixed": {}, "private": {}}
+        for epsilon in EPSILONS:
+            fixed, few = elsewhere("several classes", name, epsilon)
+            own = tuned_privately(self.descend, self.cost, few, self.draws, DELTA, SEED)
+            found["fixed"][epsilon] = self.median(self.descend([fixed], self.draws)[:, :, 0])
+            found["private"][epsilon] = self.median(own)
+        return found
+
+    def tuned(self):
+        """DP-GD with the settings that are best on the test set."""
         grid = [Descent(*setting) for setting in product(EPSILONS, STEPS, CLIPS, RATES, MOMENTA)]
         families = {"clipped": grid, "unclipped": [setting for setting in grid if setting.clip == 1.0]}
         goals = {"accuracy": (1.0, ("accuracy",)), "log_loss": (-1.0, ("log_loss",))}
-        return results | tuned(self.descents, families, self.draws, goals)
+        return tuned(self.descents, families, self.draws, goals)
+
+    def run(self, name, wanted):
+        """The scores of the models that are wanted, at every epsilon, by model."""
+        own = {"delta": DELTA, "classes": self.table.classes, "radius": self.problem.radius}
+        evenly = partial(class_rivals.split_evenly, **own)
+        least = partial(class_rivals.composed_as_gaussians, **own)
+
+        def each(measure):
+            return {epsilon: measure(epsilon) for epsilon in EPSILONS}
+
+        groups = {
+            ("plain",): lambda: {"plain": dict.fromkeys(EPSILONS, self.plain())},
+            ("ours",): lambda: {"ours": each(self.ours)},
+            ("rest",): lambda: {"rest": each(lambda at: self.rest(evenly(at)))},
+            ("rest_least",): lambda: {"rest_least": each(lambda at: self.rest(least(at)))},
+            ("fixed", "private"): lambda: self.chosen_elsewhere(name),
+            ("clipped", "unclipped"): self.tuned,
+        }
+        return only(wanted, groups)
 
 
-def compare(name, draws):
+def times(rows, coefficients):
+    """Scores of rows by classes by models."""
+    found = rows @ coefficients.reshape(len(coefficients), -1)
+    return found.reshape(len(rows), *coefficients.shape[1:])
+
+
+def compare(name, draws, wanted):
     """One row for each epsilon and the seconds it took, or why the table is missing."""
     start, used = time.perf_counter(), time.process_time()
     try:
@@ -140,7 +190,7 @@ def compare(name, draws):
     # The tables run side by side: threads inside each would only get in each other's way.
     with threadpool_limits(1):
         comparison = ClassComparison(table, draws)
-        results = comparison.run()
+        results = comparison.run(name, wanted)
     size = {"rows": len(table.y), "test_rows": len(table.y_test), "columns": comparison.rows.shape[1]}
     size |= {"classes": table.classes, "draws": draws}
     rows = [
@@ -159,7 +209,9 @@ def show(rows, console):
             table.add_column(column, justify="left" if column == "table" else "right")
         for row in rows:
             table.add_row(
-                row["table"], f"{row['epsilon']:g}", *(f"{row[peer][figure]:.3f}" for peer in TITLES)
+                row["table"],
+                f"{row['epsilon']:g}",
+                *(f"{row[peer][figure]:.3f}" if peer in row else "" for peer in TITLES),
             )
         console.print(table)
 
@@ -170,7 +222,10 @@ def judge(rows, console):
         gaps = {
             f"{row['table']} at ε = {row['epsilon']:g}": row[peer]["accuracy"] - row["ours"]["accuracy"]
             for row in rows
+            if "ours" in row and peer in row
         }
+        if not gaps:
+            continue
         missed = "; ".join(f"{case} {gap:.3f}" for case, gap in gaps.items() if gap > 0.01) or "none"
         largest, least = max(gaps.values()), min(gaps.values())
         console.print(
@@ -181,7 +236,8 @@ def judge(rows, console):
 def main():
     grids = {"steps": STEPS, "clips": CLIPS, "rates": RATES, "momenta": MOMENTA}
     about = __doc__.splitlines()[0]
-    run("multiclass", about, TABLES, compare, tell=(show, judge), settings={"grids": grids})
+    stated = {"grids": grids, "held_out": HELD_OUT}
+    run("multiclass", about, TABLES, compare, tell=(show, judge), settings=stated)
 
 
 if __name__ == "__main__":

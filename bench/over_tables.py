@@ -1,10 +1,12 @@
 """Run a comparison over its tables, each in a process of its own, and save what was found."""
 
 import argparse
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from itertools import repeat
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -19,23 +21,32 @@ def run(
     name: str,
     description: str,
     tables: Iterable[str],
-    compare: Callable[[str, int], tuple[Rows, str]],
+    compare: Callable[[str, int, frozenset[str] | None], tuple[Rows, str]],
     *,
     tell: Iterable[Callable[[Rows, Console], None]],
     settings: Mapping[str, Any],
 ) -> None:
-    """Compare on every table, or on those that are asked for, tell what was found, and save complete runs."""
+    """Compare on every table, or on those that are asked for, tell what was found, and save complete runs.
+
+    With ``--models`` these alone are measured, and the others keep the numbers that the file has: their seeds
+    are fixed, and no default of ours changes them.
+    """
     names = list(tables)
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--draws", type=int, default=20, help="for large tables; small ones have more")
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="TABLE")
+    parser.add_argument("--models", nargs="+", help="measure these alone; the others' numbers are kept")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="tables side by side")
     parser.add_argument("--json", help=f"where the numbers go (default: bench/results/{name}.json)")
     options = parser.parse_args()
     console = Console(width=140)
+    target = Path(options.json or RESULTS / f"{name}.json")
+    wanted = None if options.models is None else frozenset(options.models)
+    kept = {} if wanted is None else {(row["table"], row["epsilon"]): row for row in _rows(target)}
     rows: Rows = []
-    with ProcessPoolExecutor(min(len(options.only), os.cpu_count() or 1)) as workers:
-        for found, note in workers.map(compare, options.only, repeat(options.draws)):
-            rows += found
+    with ProcessPoolExecutor(min(len(options.only), options.jobs)) as workers:
+        for found, note in workers.map(compare, options.only, repeat(options.draws), repeat(wanted)):
+            rows += [kept.get((row["table"], row["epsilon"]), {}) | row for row in found]
             console.print(note, markup=False, highlight=False, soft_wrap=True)
     for said in tell:
         said(rows, console)
@@ -43,4 +54,10 @@ def run(
         console.print("A table is missing, so the documents' file of numbers was not written.")
         return
     draws = min(row["draws"] for row in rows)
-    save(options.json or RESULTS / f"{name}.json", {"delta": DELTA, "draws": draws, **settings, "rows": rows})
+    save(target, {"delta": DELTA, "draws": draws, **settings, "rows": rows})
+
+
+def _rows(file: Path) -> Rows:
+    """The rows that a file of numbers has."""
+    found: Rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
+    return found

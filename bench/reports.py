@@ -43,10 +43,13 @@ OTHERS = (
 def measure(table, draws, *, epsilon, report, cap, split=None):
     """Medians over seeded draws: test AUC, and over members the truth, the bound, the cost, the total."""
     rows = []
-    loss = capped_logistic(epsilon, DELTA, cap=cap)
+    # The rows lie in the unit ball, the constant column included: no gradient is longer than the default cap.
+    loss = capped_logistic(epsilon, DELTA, cap=cap, radius=1.0)
     plan = expost.calibrate(loss=loss, epsilon=epsilon, delta=DELTA, report=report, split=split)
     for seed in range(draws):
-        model = expost.LogisticRegression(plan=plan, classes=[0, 1], random_state=seed).fit(table.X, table.y)
+        model = expost.LogisticRegression(
+            plan=plan, classes=[0, 1], fit_intercept=False, random_state=seed
+        ).fit(table.X, table.y)
         bounds = model.publication_.bounds(table.X, table.y, confidence=CONFIDENCE, member=True)
         rows.append(
             {

@@ -23,7 +23,7 @@ SHARES = {"none": 0.0, "half": 0.5, "whole": 1.0}
 FIGURES = {"auc": "AUC", "r2": "R²", "log_loss": "Log-loss", "used": "Coefficients that are used"}
 
 
-def compare(name, draws):
+def compare(name, draws, _):
     """One row for each epsilon, with the scores of each penalty; or why the table is missing."""
     start = time.perf_counter()
     try:
@@ -36,9 +36,9 @@ def compare(name, draws):
         comparison = Comparison(*pair, draws)
         for epsilon in EPSILONS:
             row = {"table": name, "rows": len(pair[0]), "columns": comparison.rows.shape[1], "draws": draws}
-            plan, _ = comparison.releases(epsilon)
+            plan = comparison.plan(epsilon)
             for title, share in SHARES.items():
-                _, coefficients = comparison.releases(epsilon, l1=share * plan.sigma)
+                coefficients = comparison.coefficients(epsilon, l1=share * plan.sigma)
                 used = float(np.median(np.count_nonzero(coefficients, axis=0)))
                 row[title] = comparison.median(coefficients) | {"used": used}
             rows.append(row | {"epsilon": epsilon})

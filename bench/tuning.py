@@ -1,7 +1,14 @@
-"""Free tuning on the test set: the best settings of a grid, which a real user could not know."""
+"""Settings of DP-GD: the best of a grid on the test set, which nobody could know, or chosen elsewhere."""
 
+import json
 from dataclasses import asdict
 from itertools import product
+
+from bench.rivals import Descent
+from bench.saving import RESULTS
+
+# What `bench.fixed` chose on tables of choice.
+CHOSEN = RESULTS / "settings.json"
 
 # All settings are tried on a quarter of the draws, and the best of them on all.
 FEWER, FINALISTS = 4, 3
@@ -47,4 +54,20 @@ def tuned(score, families, draws, goals):
         winner = ranked(candidates(name, epsilon, final), final, goal)[0]
         results[name][epsilon] |= {figure: final[winner][figure] for figure in goals[goal][1]}
         results[name][epsilon][f"{goal}_setting"] = asdict(winner)
+    return results
+
+
+def elsewhere(kind, table, epsilon):
+    """The one setting that is best on all tables of choice but this one, and those that are best on one."""
+    found = json.loads(CHOSEN.read_text(encoding="utf-8"))[kind][f"{epsilon:g}"]
+    found = found.get(table, found[""])
+    return Descent(**found["fixed"]), [Descent(**setting) for setting in found["few"]]
+
+
+def only(wanted, groups):
+    """Measure the groups of models of which one is wanted, or all: ``groups[models]()[model]``."""
+    results = {}
+    for models, measure in groups.items():
+        if wanted is None or wanted.intersection(models):
+            results |= measure()
     return results
