@@ -92,7 +92,7 @@ def digits(first: int, second: int) -> Pair:
 
 def election() -> Pair:
     """Clinton or Dole in the American National Election Study of 1996, from statsmodels."""
-    frame = bundled("anes96")
+    frame = _statsmodels("anes96")
     label = ClassLabel(name="vote", classes=("Clinton", "Dole"))
     outcome = np.where(frame["vote"] == 1.0, "Dole", "Clinton")
     return _table("election", Domain(features=_numbers(ELECTION), label=label), frame, outcome)
@@ -100,7 +100,7 @@ def election() -> Pair:
 
 def affairs() -> Pair:
     """Whether a wife in a survey of 1974 had an affair (Fair 1978), from statsmodels."""
-    frame = bundled("fair")
+    frame = _statsmodels("fair")
     label = ClassLabel(name="affair", classes=("no", "yes"))
     outcome = np.where(frame["affairs"] > 0.0, "yes", "no")
     return _table("affairs", Domain(features=_numbers(MARRIAGE), label=label), frame, outcome)
@@ -120,7 +120,7 @@ def diabetes() -> Pair:
 
 def doctor_visits() -> Pair:
     """Visits to a doctor in a year, in the RAND health insurance experiment, from statsmodels."""
-    frame = bundled("randhie")
+    frame = _statsmodels("randhie")
     features = (*_numbers(HEALTH), *(YesNo(name=name) for name in HEALTH_YES_NO))
     columns = {name: frame[name] for name in HEALTH} | {name: frame[name] > 0.5 for name in HEALTH_YES_NO}
     domain = Domain(features=features, label=NumberLabel(name="visits", low=0.0, high=52.0))
@@ -157,7 +157,7 @@ def _columns(names, data):
     return dict(zip(names, data.T, strict=True))
 
 
-def bundled(name: str) -> dict[str, np.ndarray]:
+def _statsmodels(name: str) -> dict[str, np.ndarray]:
     """A table that statsmodels ships, as columns."""
     try:
         from statsmodels import datasets as bundled

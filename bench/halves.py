@@ -89,7 +89,7 @@ def progression(seed: int) -> Pair:
 
 def schools(seed: int) -> Pair:
     """Whether most pupils of a district were above the median in mathematics, from statsmodels (star98)."""
-    frame = declared.bundled("star98")
+    frame = declared._statsmodels("star98")
     features = np.column_stack([frame[name] for name in SCHOOLS])
     return yes_no(features, SCHOOLS, frame["NABOVE"] > frame["NBELOW"], seed)
 

@@ -84,9 +84,9 @@ class Outcomes(Comparison):
         loss, argument = self.default(epsilon)
         return self.ours(epsilon, **{argument: WIDER[self.kind] * getattr(loss, argument)})
 
-    def score(self, coefficients):
-        """D² of the models whose coefficients are the columns."""
-        predicted = self.label.unscaled(np.asarray(self.test_rows @ coefficients, dtype=np.float64))
+    def judge(self, predictions):
+        """D² of the models whose predictors of the test rows are the columns."""
+        predicted = self.label.unscaled(np.asarray(predictions, dtype=np.float64))
         deviance = partial(mean_deviance, self.outcomes, kind=self.kind, level=self.level)
         centre = np.mean(self.outcomes) if self.level is None else np.quantile(self.outcomes, self.level)
         return {"d2": 1.0 - deviance(predicted) / deviance(np.full((1, 1), centre))}
@@ -143,7 +143,7 @@ def opened(name, draws, most=None):
         yield about, Outcomes(kind, *pair, draws, **parameters)
 
 
-def compare(name, draws):
+def compare(name, draws, _):
     """One row for each epsilon and level, and the seconds it took, or why the table is missing."""
     start, rows = time.perf_counter(), []
     try:

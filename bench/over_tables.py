@@ -28,8 +28,8 @@ def run(
 ) -> None:
     """Compare on every table, or on those that are asked for, tell what was found, and save complete runs.
 
-    With ``--models`` these alone are measured, and the others keep the numbers that the file has: their seeds
-    are fixed, and no default of ours changes them.
+    With ``--models`` these alone are measured, and the others keep the numbers that the file has, as do
+    tables that are not asked for: their seeds are fixed, and no default of ours changes them.
     """
     names = list(tables)
     parser = argparse.ArgumentParser(description=description)
@@ -42,12 +42,14 @@ def run(
     console = Console(width=140)
     target = Path(options.json or RESULTS / f"{name}.json")
     wanted = None if options.models is None else frozenset(options.models)
-    kept = {} if wanted is None else {(row["table"], row["epsilon"]): row for row in _rows(target)}
-    rows: Rows = []
+    merged = {} if wanted is None else {(row["table"], row["epsilon"]): row for row in _rows(target)}
     with ProcessPoolExecutor(min(len(options.only), options.jobs)) as workers:
         for found, note in workers.map(compare, options.only, repeat(options.draws), repeat(wanted)):
-            rows += [kept.get((row["table"], row["epsilon"]), {}) | row for row in found]
+            for row in found:
+                key = row["table"], row["epsilon"]
+                merged[key] = merged.get(key, {}) | row
             console.print(note, markup=False, highlight=False, soft_wrap=True)
+    rows: Rows = list(merged.values())
     for said in tell:
         said(rows, console)
     if not (options.json or {row["table"] for row in rows} == set(names)):

@@ -48,12 +48,12 @@ def rule(document: Document) -> str:
         f"Medians over members and over {document['draws']} draws of the noise, at ε = 1, δ = "
         f"{short(document['delta'])} and confidence {document['confidence']:.0%} "
         "(`python -m bench.reports`). *Before* is split=0.98 for `leverage` and 0.5 for the others, read by "
-        "the same reader; *bound* is for the model. The slope is capped, as is the default:"
+        "the same reader; *bound* is for the model. Gradients are capped, as is the default:"
     )
     closing = (
         f"Over ε = 0.1, 1 and 8 the totals are {_ratios(document, 'chosen_on')} of what they were on the "
-        f"first three tables and {_ratios(document, 'others')} of it on the others. A capped slope leaves "
-        "the Hessian little for nothing, so that a split has a noisy one too."
+        f"first three tables and {_ratios(document, 'others')} of it on the others. A cap leaves the "
+        "Hessian little for nothing, so that a split has a noisy one too."
     )
     return f"{paragraph(opening)}\n\n{_table(document)}\n\n{paragraph(closing)}"
 
