@@ -69,6 +69,7 @@ def test_a_recalibrated_model_has_a_curve_and_no_error_bars(tmp_path):
     np.testing.assert_array_equal(told["counts"], model.calibration_curve_.counts)
 
 
+@pytest.mark.long
 def test_a_recalibrated_number_from_the_plan_to_predictions(tmp_path):
     """`fit --recalibrate` of a number: the plan says so, `summary` has the line, and `predict` follows it."""
     (tmp_path / "domain.toml").write_text(

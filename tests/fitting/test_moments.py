@@ -180,6 +180,7 @@ def model_of(**options):
     )
 
 
+@pytest.mark.long
 def test_a_row_counts_once_whatever_it_weighs():
     X, y = table(7, 300)
     model = model_of(max_weight=3.0).fit(X, y, sample_weight=np.linspace(0.0, 3.0, 300))
@@ -199,6 +200,7 @@ def test_a_model_without_slopes_is_shifted_alone():
     assert model.predict(X) == pytest.approx(model.intercept_ + model.calibration_curve_.shift, abs=1e-12)
 
 
+@pytest.mark.long
 def test_everything_that_predicts_agrees():
     X, y = table(3, 800)
     model, plain = (
@@ -229,6 +231,7 @@ def test_copies_and_pickles():
     assert again.calibration_curve_.fields() == model.calibration_curve_.fields()
 
 
+@pytest.mark.long
 def test_a_plan_decides():
     X, y = table(3, 200)
     plan = expost.calibrate(loss="pseudo_huber", fit_intercept=True, recalibrate=True)

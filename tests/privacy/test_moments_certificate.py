@@ -47,7 +47,9 @@ def lengths_of(plan):
         yield slopes * length, own.curve.curvature(slopes) * length**2
 
 
-@pytest.mark.parametrize("epsilon", [0.05, 0.5, 2.0, 8.0])
+@pytest.mark.parametrize(
+    "epsilon", [0.5, *(pytest.param(one, marks=pytest.mark.long) for one in (0.05, 2.0, 8.0))]
+)
 def test_rows_of_every_length_stay_below_the_budget(epsilon):
     """By quadrature over the noise of the model, at the worst constant slope: half when a row is added."""
     plan = planned(epsilon)
