@@ -23,7 +23,8 @@ NAMES = [
     "PseudoHuber", "Publication", "PublicationTexts",
     "QuantileRegression",
     "RecordBall", "RecordBox", "SmoothedHinge", "SmoothedHingeClassifier",
-    "SmoothedNorm", "SmoothedPinball", "SoftmaxLoss", "SquaredLoss", "VectorLoss", "Weekday", "YesNo",
+    "SmoothedNorm", "SmoothedPinball", "SoftmaxLoss", "SquaredLoss", "SurvivalRegression", "TimeLabel",
+    "VectorLoss", "Weekday", "YesNo",
     "audit", "budgets", "calibrate", "calibrate_convex", "check_convex_loss", "check_loss", "choose",
     "compose",
     "exceptions", "gaussian", "goe", "research", "scan", "total", "wallet",
@@ -33,6 +34,7 @@ ESTIMATORS = (
     expost.LogisticRegression,
     expost.LinearRegression,
     expost.OrdinalRegression,
+    expost.SurvivalRegression,
     expost.QuantileRegression,
     expost.PoissonRegression,
     expost.GammaRegression,
@@ -41,7 +43,19 @@ ESTIMATORS = (
 )
 # Arguments that say which model is fitted, not how private it is.
 OF_THE_MODEL = {
-    *("loss", "level", "threshold", "outcome", "scale", "cap", "recalibrate", "classes", "class_weight")
+    *(
+        "loss",
+        "level",
+        "periods",
+        "length",
+        "threshold",
+        "outcome",
+        "scale",
+        "cap",
+        "recalibrate",
+        "classes",
+        "class_weight",
+    )
 }
 
 

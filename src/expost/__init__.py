@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         CountLabel as CountLabel,
         NumberLabel as NumberLabel,
         OrderedLabel as OrderedLabel,
+        TimeLabel as TimeLabel,
     )
     from expost.data.tables import scan as scan
     from expost.data.texts import Contact as Contact, PublicationTexts as PublicationTexts
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         PoissonRegression as PoissonRegression,
         QuantileRegression as QuantileRegression,
         SmoothedHingeClassifier as SmoothedHingeClassifier,
+        SurvivalRegression as SurvivalRegression,
     )
     from expost.fitting.choose import choose as choose
     from expost.ledger import Ledger as Ledger
@@ -82,11 +84,12 @@ _NAMES = {
     "data.dialect": "Dialect",
     "data.domain": "Domain",
     "data.features": "Category Date Interaction Month Number Weekday YesNo",
-    "data.labels": "AmountLabel ClassLabel CountLabel NumberLabel OrderedLabel",
+    "data.labels": "AmountLabel ClassLabel CountLabel NumberLabel OrderedLabel TimeLabel",
     "data.tables": "scan",
     "data.texts": "Contact PublicationTexts",
     "estimators": "ConvexModel GammaRegression GeneralizedLinearModel LinearRegression LogisticRegression "
-    "OrdinalRegression PoissonRegression QuantileRegression SmoothedHingeClassifier",
+    "OrdinalRegression PoissonRegression QuantileRegression SmoothedHingeClassifier "
+    "SurvivalRegression",
     "fitting.choose": "choose",
     "ledger": "Ledger",
     "losses": "BoundedGamma BoundedPoisson ConvexLoss DerivativeCurve LabelSet LipschitzPoisson "

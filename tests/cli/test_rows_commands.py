@@ -93,3 +93,45 @@ def test_people_with_ids_are_refused(ordered):
     result = CliRunner().invoke(app, ["plan", str(ordered / "domain.toml")])
     assert result.exit_code == 1
     assert "each record is a person of her own" in " ".join(result.output.split())
+
+
+TIME = """[label]
+name = "months"
+kind = "time"
+event = "died"
+periods = 6
+unit = "months"
+"""
+
+
+@pytest.mark.long
+def test_a_model_of_times_from_the_check_to_the_page(tmp_path):
+    rng = np.random.default_rng(0)
+    age = rng.uniform(20.0, 80.0, 150).round(1)
+    months, died = rng.integers(0, 9, 150), np.where(rng.random(150) < age / 100.0, "yes", "no")
+    frame = pd.DataFrame({"age": age, "months": months, "died": died})
+    domain, table, model = (tmp_path / name for name in ("domain.toml", "table.csv", "model.json"))
+    frame.to_csv(table, index=False)
+    domain.write_text(FEATURES + TIME)
+    assert "The table fits" in told("check", domain, table)
+    assert "7 coefficients" in told("plan", domain)
+    said = told("fit", domain, table, "--yes", "-o", model, "--losses", tmp_path / "private-losses.csv")
+    assert "for every record alike" in said
+    publication = expost.Publication.load(model)
+    found = json.loads(told("predict", model, table, "--json"))["predictions"]
+    np.testing.assert_allclose(found["prediction"], publication.predict(frame))
+    np.testing.assert_allclose(found["survival to 3"], publication.predict_survival(frame)[:, 2])
+    bounds = json.loads(told("bounds", model, table, "--json", "--member", "yes"))
+    theirs = publication.bounds(frame, member=True)
+    np.testing.assert_allclose(bounds["publications"][0]["upper"], theirs.upper, rtol=1e-12)
+    exact = json.loads(told("losses", model, table, "--json"))
+    written = pd.read_csv(tmp_path / "private-losses.csv")["ex_post_loss"]
+    np.testing.assert_allclose(exact["losses"], written, rtol=1e-9, atol=1e-12)
+    assert "period 6" in told("summary", model)
+    told("page", model, "-o", tmp_path / "page.html")
+    frame.assign(died="perhaps").to_csv(tmp_path / "other.csv", index=False)
+    refused = CliRunner().invoke(app, ["check", str(domain), str(tmp_path / "other.csv")])
+    assert refused.exit_code == 1
+    assert "died" in refused.output
+    rehearsed = json.loads(told("rehearse", domain, "--rows", 400, "--tables", 1, "--json", "--epsilon", 8))
+    assert rehearsed["budgets"][-1]["quality"]["auc"] > 0.55

@@ -245,3 +245,159 @@ def test_files_and_lists_of_columns_give_the_same_fit(tmp_path):
     losses = [one.ex_post_losses(frame) for one in models]
     np.testing.assert_array_equal(*losses)
     np.testing.assert_allclose(models[1].ex_post_losses(str(tmp_path / "table.csv")), losses[0], rtol=1e-12)
+
+
+PERIODS = 4
+
+
+def lifetimes(seed=0, rows=ROWS):
+    """Features, times and events, censored at random and beyond the last period for some."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, (rows, 2)) / np.sqrt(2.0)
+    times, followed = rng.geometric(expit(X @ np.array([1.5, -1.0]) - 1.0)), rng.integers(0, 7, rows)
+    return X, np.column_stack([np.minimum(times, followed), times <= followed])
+
+
+def person_periods(X, y, periods=PERIODS):
+    """The rows that count by hand: features and indicators, labels, and whose they are."""
+    rows, labels, owners = [], [], []
+    for place, (time, event) in enumerate(y):
+        for period in range(1, min(int(time), periods) + 1):
+            rows.append([*X[place], *np.eye(periods)[period - 1]])
+            labels.append(float(event and period == time))
+            owners.append(place)
+    return np.array(rows).reshape(-1, X.shape[1] + periods), np.array(labels), np.array(owners, dtype=int)
+
+
+def survived(X, y, **others):
+    norm = None if "plan" in others else 1.0
+    model = expost.SurvivalRegression(norm=norm, periods=PERIODS, **{"random_state": 0} | others)
+    return model.fit(X, y)
+
+
+@pytest.mark.long
+def test_without_noise_hazards_are_scikit_learns_on_the_periods():
+    X, y = lifetimes()
+    model = survived(X, y, plan=plain(sigma=1e-9, l2=1e-9))
+    theirs = LogisticRegression(
+        C=np.inf, fit_intercept=False, tol=1e-12, max_iter=500, solver="newton-cholesky"
+    )
+    theirs.fit(*person_periods(X, y)[:2])
+    np.testing.assert_allclose([*model.coef_, *model.intercept_], theirs.coef_[0], atol=1e-6)
+
+
+def test_exact_losses_of_times_are_log_ratios_of_densities():
+    X, y = lifetimes(rows=30)
+    model = survived(X, y, plan=plain(epsilon=2.0))
+    theta = np.array(model.publication_.coefficients)
+    found = model.ex_post_losses(X, y, return_terms=True).signed
+    rows, labels, owners = person_periods(X, y)
+    weights = np.full(len(rows), 1.0 / PERIODS)
+    here = log_density(theta, rows, labels, weights, model.plan_)
+    for place in range(30):
+        kept = owners != place
+        there = log_density(theta, rows[kept], labels[kept], weights[kept], model.plan_)
+        assert found[place] == pytest.approx(here - there, abs=1e-9)
+    assert np.all(found[y[:, 0] == 0] == 0.0)
+
+
+def test_reports_cover_the_losses_of_times_and_a_file_says_what_the_model_says(tmp_path):
+    X, y = lifetimes()
+    model = survived(X, y, report="leverage", epsilon=3.0)
+    model.publication_.save(tmp_path / "model.json")
+    read = expost.Publication.load(tmp_path / "model.json")
+    assert read == model.publication_
+    np.testing.assert_array_equal(read.predict(X), model.predict(X))
+    np.testing.assert_array_equal(read.predict_survival(X), model.predict_survival(X))
+    bounds = read.bounds(X, y, confidence=1.0 - 1e-6, member=True)
+    exact = model.ex_post_losses(X, y)
+    assert np.all((bounds.lower <= exact) & (exact <= bounds.upper) & (exact <= bounds.total))
+    assert list(read.summary().terms) == ["x0", "x1", "period 1", "period 2", "period 3", "period 4"]
+    with pytest.raises(PublicationError, match="use `predict_survival`"):
+        read.predict_proba(X)
+    with pytest.raises(PublicationError, match="an outcome that is a time"):
+        fitted(*table(rows=12)).publication_.predict_survival(X)
+
+
+@pytest.mark.slow
+def test_reports_of_times_cover_with_their_confidence():
+    """400 fits of ten records; at 0.9 more than 513 of 4,000 failures have a probability below 1e-6."""
+    X, y = lifetimes(rows=10)
+    failures = 0
+    for seed in range(400):
+        model = survived(X, y, random_state=seed)
+        bounds = model.publication_.bounds(X, y, confidence=0.9, member=True)
+        exact = model.ex_post_losses(X, y)
+        failures += np.count_nonzero((exact < bounds.lower) | (exact > bounds.upper))
+    assert failures <= 513
+
+
+def test_survival_falls_and_the_mean_time_and_the_concordance_are_theirs():
+    X, y = lifetimes(rows=600)
+    model = survived(X, y, epsilon=8.0)
+    curve = model.predict_survival(X)
+    hazards = expit(X @ model.coef_[:, None] + model.intercept_)
+    np.testing.assert_allclose(curve, np.cumprod(1.0 - hazards, axis=1), rtol=1e-12)
+    np.testing.assert_allclose(model.predict(X), 1.0 + curve[:, :-1].sum(axis=1), rtol=1e-12)
+    said, right, pairs = model.predict(X), 0.0, 0
+    times = np.minimum(y[:, 0], PERIODS)
+    events = (y[:, 1] > 0) & (y[:, 0] <= PERIODS)
+    for one in np.flatnonzero(events):
+        for other in range(600):
+            if times[other] > times[one] or (times[other] == times[one] and not events[other]):
+                pairs += 1
+                right += (said[other] > said[one]) + 0.5 * (said[other] == said[one])
+    assert model.score(X, y) == pytest.approx(right / pairs)
+    assert model.score(X, y) > 0.6
+
+
+def test_times_are_read_in_declared_periods():
+    label = expost.TimeLabel(name="days", event="died", periods=3, length=30.0)
+    times = [0.0, 0.0, 29.0, 30.0, 30.0, 31.0, 90.0, 91.0, 91.0, 1e9]
+    events = ["yes", "no", "no", "no", "yes", "yes", "yes", "yes", "no", "no"]
+    codes = label.coded(np.array(times), np.array(events))
+    assert codes.tolist() == [3, 0, 0, 2, 3, 5, 7, 6, 6, 6]
+    assert np.all(label.codes.contains(codes))
+    answers, counted = label.answers(codes)
+    np.testing.assert_array_equal(counted.sum(axis=1), codes // 2)
+    np.testing.assert_array_equal(answers.sum(axis=1), codes % 2)
+    assert np.all(answers <= counted)
+    assert expost.TimeLabel(name="t", event="e", periods=9, length=0.1).coded(
+        np.array([0.3, 0.7]), np.array([False, True])
+    ).tolist() == [6, 15]
+
+
+def test_times_in_arrays_frames_files_and_as_scikit_survival_has_them(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    X, y = lifetimes(rows=60)
+    model = survived(X, y)
+    structured = np.array([(bool(e), t) for t, e in y], dtype=[("event", bool), ("time", float)])
+    losses = model.ex_post_losses(X, y)
+    for other in (structured, (y[:, 0], y[:, 1] > 0), pandas.DataFrame(y)):
+        np.testing.assert_array_equal(model.ex_post_losses(X, other), losses)
+    features = tuple(expost.Number(name=one, low=-1.0, high=1.0) for one in "ab")
+    label = expost.TimeLabel(name="months", event="died", periods=PERIODS)
+    domain = expost.Domain(features=features, label=label)
+    frame = pandas.DataFrame({"a": X[:, 0], "b": X[:, 1], "months": y[:, 0], "died": y[:, 1] > 0})
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    models = [
+        expost.SurvivalRegression(domain=domain, random_state=5).fit(one)
+        for one in (frame, str(tmp_path / "table.csv"))
+    ]
+    assert models[0].publication_ == models[1].publication_
+    assert "died" in domain.check({**frame, "died": ["maybe"] * 60})["column"].tolist()
+
+
+def test_times_that_are_none_and_undeclared_periods_are_refused(tmp_path):
+    X, y = lifetimes(rows=12)
+    with pytest.raises(ParameterError, match="`periods` must be declared"):
+        expost.SurvivalRegression(norm=1.0).fit(X, y)
+    with pytest.raises(DomainError, match="must be a time of 0 or more"):
+        survived(X, y - np.array([1.0, 0.0]))
+    with pytest.raises(DomainError, match="must be yes or no"):
+        survived(X, y + np.array([0.0, 2.0]))
+    with pytest.raises(DomainError, match="`y` must have two columns"):
+        survived(X, y[:, 0])
+    (tmp_path / "table.csv").write_text("a,b,c\n1,2,3\n")
+    with pytest.raises(ParameterError, match="`domain` must be given for files"):
+        survived(str(tmp_path / "table.csv"), None)

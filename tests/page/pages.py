@@ -26,6 +26,7 @@ from expost import (
     SmoothedPinball,
     SoftmaxLoss,
     SquaredLoss,
+    TimeLabel,
     YesNo,
     calibrate,
     total,
@@ -122,6 +123,9 @@ def as_table(answers, domain, *, classified=False):
         return X, labels if classified else np.array(labels, dtype=float)
     names = [feature.name for feature in domain.features]
     frame = pd.DataFrame(rows, columns=names, dtype=object)
+    if isinstance(domain.label, TimeLabel):  # from codes: a time within the last period that counts
+        codes = np.array(labels, dtype=float)
+        return frame, (domain.label.length * (codes // 2), codes % 2)
     return frame, labels if domain.classes is not None else np.array(labels, dtype=float)
 
 

@@ -5,6 +5,7 @@ import json
 import node
 import numpy as np
 import pages
+import pandas as pd
 import pytest
 
 import expost
@@ -12,11 +13,17 @@ from expost.page.numbers import payload
 
 pytestmark = pytest.mark.skipif(node.NODE is None, reason=node.MISSING)
 TOLERANCE = 1e-9
+TIME = expost.TimeLabel(name="months", event="died", periods=5, length=2.5, unit="months")
 ORDERED = expost.OrderedLabel(name="pain", classes=("none", "mild", "bad", "worst"))
 
 
 def outcomes(label, rng, count):
-    return rng.choice(label.classes, count).tolist()
+    """As the library takes them, and as the page does."""
+    if label is ORDERED or label == ORDERED:
+        found = rng.choice(label.classes, count).tolist()
+        return found, found
+    times = np.column_stack([rng.uniform(0.0, 15.0, count), rng.integers(2, size=count)])
+    return times, [f"{code:g}" for code in label.coded(*times.T)]
 
 
 def published(label, report, seed=3, rows=120, **others):
@@ -24,15 +31,17 @@ def published(label, report, seed=3, rows=120, **others):
     rng = np.random.default_rng(seed)
     domain = expost.Domain(features=pages.FEATURES, label=label, norm=1.6)
     answers = pages.people(rng, rows, pages.domain_for(pages.example("logistic")), pages.example("logistic"))
-    frame, _ = pages.as_table(answers, domain)
-    model = expost.OrdinalRegression(domain=domain, report=report, random_state=seed, **others)
-    return model.fit(frame, outcomes(label, rng, rows)).publication_
+    names = [feature.name for feature in domain.features]
+    frame = pd.DataFrame([row[:-1] for row in answers], columns=names, dtype=object)
+    make = expost.OrdinalRegression if label == ORDERED else expost.SurvivalRegression
+    model = make(domain=domain, report=report, random_state=seed, **others)
+    return model.fit(frame, outcomes(label, rng, rows)[0]).publication_
 
 
 def asked(publication, rng, count):
-    """Random answers as texts with the outcome last, as a frame with outcomes, and how to read them."""
+    """Random answers as texts with the outcome last, what Python takes in its place, and how to read them."""
     known = pages.people(rng, count, pages.domain_for(pages.example("logistic")), pages.example("logistic"))
-    labels = outcomes(publication.label, rng, count)
+    _, labels = outcomes(publication.label, rng, count)
     answers = [[*row[:-1], label] for row, label in zip(known, labels, strict=True)]
     return answers, pages.questions(rng, count)
 
@@ -40,10 +49,11 @@ def asked(publication, rng, count):
 @pytest.mark.long
 @pytest.mark.parametrize("report", pages.KINDS)
 @pytest.mark.parametrize("cornered", [False, True])
-def test_every_report_and_the_library_say_the_same(report, cornered):
+@pytest.mark.parametrize("label", [ORDERED, TIME], ids=["ordered", "time"])
+def test_every_report_and_the_library_say_the_same(report, cornered, label):
     if cornered and report in ("dependent", "adaptive"):
         pytest.skip("corners have no noisy gradient")
-    publication, rng = published(ORDERED, report, l1=2.0 * cornered), np.random.default_rng(1)
+    publication, rng = published(label, report, l1=2.0 * cornered), np.random.default_rng(1)
     answers, options = asked(publication, rng, 150)
     numbers = json.loads(json.dumps(payload([publication])))
     ours = pages.by_node(numbers, [[0, *pair] for pair in zip(answers, options, strict=True)])

@@ -64,7 +64,7 @@ def check(options: CheckOptions) -> None:
     # A check is repeated until nothing is left.
     force = options.force or is_list_of_problems(problems)
     check_figures(problems, "problems", private=True, kinds=(".csv",), inputs=inputs, overwrite=force)
-    parts = (*declared.features, declared.label)
+    parts = declared.checked
     names = list(filter(None, [*(part.name for part in parts), declared.person, weight]))
     seen = _Kinds(names)
     with show_progress("Checking the table") as progress:

@@ -109,6 +109,7 @@ _SUITABLE = {
     "count": ("bounded_poisson",),
     "amount": ("bounded_gamma",),
     "ordered": ("logistic",),
+    "time": ("logistic",),
 }
 _OUTCOMES = {
     "classes": "{classes} classes",
@@ -116,6 +117,7 @@ _OUTCOMES = {
     "count": "a count",
     "amount": "an amount",
     "ordered": "{classes} ordered classes",
+    "time": "a time",
 }
 # Which losses an option is about.
 _ABOUT = {

@@ -36,7 +36,7 @@ from expost.cli.tables import (
     with_identifiers,
 )
 from expost.data.encoding import Encoded
-from expost.data.labels import Label, NumericLabel
+from expost.data.labels import Label, NumericLabel, TimeLabel
 from expost.data.lazy import LazyTable
 from expost.data.people import ONE_PERSON, People
 from expost.data.values import class_text
@@ -129,12 +129,16 @@ def _predictions(publication: Publication, table: LazyTable, watch: Watch) -> It
         if publication.classes is not None:
             labels = [class_text(one) for one in labels.tolist()]
         columns: dict[str, Any] = {"prediction": labels}
+        if isinstance(publication.label, TimeLabel):
+            columns |= zip(_names(publication)[1:], publication.label.survival(scores).T, strict=True)
         if likely:
             columns |= zip(_names(publication)[1:], publication.probabilities(scores).T, strict=True)
         yield columns
 
 
 def _names(publication: Publication) -> list[str]:
+    if isinstance(publication.label, TimeLabel):
+        return ["prediction", *(f"survival to {end:g}" for end in publication.label.ends)]
     return ["prediction", *(f"{_OF_CLASS}{class_text(label)}" for label in publication.classes or ())]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
+from scipy.special import expit, logit
 
 from expost._common.typing import FloatArray
 from expost._common.validation import check_count
@@ -17,7 +18,7 @@ from expost.cli.plan import load_domain, make_plan
 from expost.data.domain import Domain
 from expost.data.encoding import encode_records
 from expost.data.features import Category, Date, Feature, Month, Number, Weekday
-from expost.data.labels import CountLabel, NumericLabel, OrderedLabel
+from expost.data.labels import CountLabel, NumericLabel, OrderedLabel, TimeLabel
 from expost.data.weights import UNWEIGHTED, Declared
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
@@ -145,6 +146,8 @@ def invented(
     directions = random.choice([-1.0, 1.0], (encoded.shape[1], several))
     scores = (encoded / np.where(spread > 0.0, spread, 1.0)) @ directions
     scores = (scores - scores.mean(axis=0)) / np.maximum(scores.std(axis=0), 1e-12)
+    if isinstance(domain.label, TimeLabel):
+        return columns, _times(domain.label, _SPREADS[effect] * scores[:, 0], random)
     if classes is None:
         share = _SHARES[effect]
         drawn = np.sqrt(share) * scores[:, 0] + np.sqrt(1.0 - share) * random.standard_normal(rows)
@@ -156,6 +159,15 @@ def invented(
     strength = _SPREADS[effect] / np.sqrt(2.0)  # two scores are compared
     places = np.argmax(strength * scores + random.gumbel(size=scores.shape), axis=1)
     return columns, np.array(classes, dtype=object)[places]
+
+
+def _times(label: TimeLabel, scores: FloatArray, random: np.random.Generator) -> NDArray[Any]:
+    """Times and events: of people without an effect half have the event in one of the periods."""
+    even = 0.5 ** (1.0 / label.periods)
+    hazards = expit(scores[:, None] + logit(1.0 - even))
+    happened = random.random((len(scores), label.periods)) < hazards
+    first = np.where(happened.any(axis=1), happened.argmax(axis=1) + 1, label.periods)
+    return np.column_stack([label.length * first, happened.any(axis=1)])
 
 
 def _outcomes(domain: Domain, drawn: FloatArray, random: np.random.Generator) -> FloatArray:

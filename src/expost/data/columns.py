@@ -16,6 +16,7 @@ from expost.data.blocks import Block, ColumnRows, Table, part_of
 from expost.data.design import NO_LABELS, check_finite
 from expost.data.dialect import PLAIN, Dialect, delimiter_advice
 from expost.data.domain import Domain
+from expost.data.labels import TimeLabel
 from expost.data.lazy import UNREADABLE, LazyTable
 from expost.data.problems import dialect_advice
 from expost.data.values import as_numbers
@@ -138,8 +139,15 @@ class RecordReader:
     @property
     def names(self) -> list[str]:
         """The columns that are read."""
-        others = [name for name in (self.label, self.weight) if name is not None]
+        others = [name for name in (*self.outcome, self.weight) if name is not None]
         return list(dict.fromkeys([*self.features, *others]))
+
+    @property
+    def outcome(self) -> tuple[str | None, ...]:
+        """The columns of the outcome: that of an event comes with a time."""
+        label = self.declared.label
+        both = self.label is not None and isinstance(label, TimeLabel)
+        return (self.label, label.event) if both else (self.label,)  # type: ignore[union-attr]
 
     @property
     def n_features(self) -> int:
@@ -161,14 +169,22 @@ class RecordReader:
             ]
         if self.label is None:
             return Coded(columns, NO_LABELS, None)
-        kind = "number" if self.declared.classes is None else "classes"
-        label = None if domain is None else domain.label
-        read = partial(self.declared.column_labels, typed=self.typed)
-        labels = self._advised(label, batch.column(self.label), kind, read)
+        labels = self._labels(batch)
         sample = None
         if self.weight is not None:
             sample = as_numbers(self.dialect.plain(batch.column(self.weight), "number"), self.weight)
         return Coded(columns, labels, self.declared.weighting.of(sample, labels, self.declared.loss))
+
+    def _labels(self, batch: Any) -> FloatArray:
+        """The labels of a batch; of a time, from two columns."""
+        label, names = self.declared.label, [name for name in self.outcome if name is not None]
+        if isinstance(label, TimeLabel):
+            kinds = zip(names, ("number", "yes_no"), strict=True)
+            return label.coded(*(self.dialect.plain(batch.column(name), kind) for name, kind in kinds))
+        kind = "number" if self.declared.classes is None else "classes"
+        part = None if self.declared.domain is None else label
+        read = partial(self.declared.column_labels, typed=self.typed)
+        return np.asarray(self._advised(part, batch.column(names[0]), kind, read))
 
     def check(self, coded: Coded) -> None:
         """Raise DomainError for numbers that are not finite; a domain has refused or replaced them before."""
@@ -241,7 +257,7 @@ def reader_of(
     )
     reader = RecordReader(declared, features, label, weight, table.dialect, table.has_types)
     roles: dict[str | None, str] = dict.fromkeys(features, "feature")
-    roles |= {label: "outcome", weight: "weight", person: "person"}
+    roles |= dict.fromkeys(reader.outcome, "outcome") | {weight: "weight", person: "person"}
     read = reader.names + ([] if person is None else [person])
     for name in read:
         if name not in table.kinds:

@@ -20,7 +20,7 @@ from expost._common.typing import FloatArray
 from expost._common.validation import LibraryName, UnitName
 from expost.data.dialect import PLAIN, Dialect
 from expost.data.features import Date, Feature, Interaction, Number, check_interactions
-from expost.data.labels import Class, Classified, Label, NumericLabel, RowsLabel
+from expost.data.labels import Class, Classified, Label, NumericLabel, RowsLabel, label_parts
 from expost.data.refusals import error_in_file, explained
 from expost.data.texts import (
     Contact,
@@ -134,7 +134,7 @@ class Domain(Summarized, Texts):
 
     @model_validator(mode="after")
     def _names_differ(self) -> Self:
-        names = [feature.name for feature in self.features] + [self.label.name]
+        names = [part.name for part in (*self.features, *label_parts(self.label))]
         if len(set(names)) < len(names):
             raise ValueError("features and label must have different names")
         if self.person in names:
@@ -196,6 +196,11 @@ class Domain(Summarized, Texts):
     def without_people(self) -> Self:
         """The domain of records one by one, whoever they belong to: as they are predicted and scored."""
         return self.model_copy(update={"person": None, "rows_per_person": None})
+
+    @property
+    def checked(self) -> tuple[Any, ...]:
+        """What every column must be: the features, and the outcome's one column or two."""
+        return (*self.features, *label_parts(self.label))
 
     @cached_property
     def column_names(self) -> list[str]:
@@ -361,7 +366,7 @@ class Domain(Summarized, Texts):
         from expost.data.check import problem_table
 
         columns = {"weight": sample_weight, "max_weight": max_weight, "person": self.person}
-        return problem_table(table, (*self.features, self.label), self.table, identifier, library, **columns)
+        return problem_table(table, self.checked, self.table, identifier, library, **columns)
 
     def _summary(self) -> Summary:
         """What is declared, for a terminal and for a notebook; long lists are cut."""

@@ -1,4 +1,4 @@
-"""The outcomes that a domain declares: classes and ordered ones, numbers, counts and amounts; as fitted."""
+"""The outcomes that a domain declares: classes, ordered or not, numbers, counts, amounts and times."""
 
 import math
 from abc import abstractmethod
@@ -11,15 +11,18 @@ from scipy.special import expit
 
 from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
-from expost.data.texts import LONGEST_TEXT, Chosen, FieldTexts, Measured, Text
-from expost.data.values import class_text, of_one_kind, plain_class, share_between
-from expost.exceptions import printable
+from expost.data.features import YesNo
+from expost.data.texts import LONGEST_TEXT, Chosen, FieldTexts, Line, Measured, Text
+from expost.data.values import as_numbers, class_text, of_one_kind, plain_class, share_between
+from expost.exceptions import DomainError, printable
 from expost.losses.base import LabelSet
 from expost.losses.outcomes import LARGEST_COUNT
 
 Class = Text | bool | int
 # Labels at and beyond it are not exact everywhere that they are read.
 _LARGEST_INTEGER = 2**53
+MOST_PERIODS = 60
+"""Periods of a time, at most."""
 MOST_ORDERED = 50
 """Classes in an order, at most: each step is a row of every person."""
 
@@ -174,6 +177,82 @@ class OrderedLabel(Classified, RowsLabel):
         return reached
 
 
+class TimeLabel(RowsLabel):
+    r"""The time to an event, in declared periods of one length, which may be censored: a row for each period.
+
+    Row t asks whether the event happened in period t, and counts where the record was still at risk then. An
+    event beyond the last period did not happen in any of them. A record that is censored counts for the
+    periods that it was followed through.
+    """
+
+    kind: Literal["time"] = "time"
+    event: Text
+    """The column that says whether the event happened, yes or no; without one, the time is censored."""
+    periods: Annotated[int, Field(ge=2, le=MOST_PERIODS)]
+    length: Annotated[float, Field(gt=0.0, lt=math.inf)] = 1.0
+    """That of a period, in the unit of the time."""
+    unit: Line | None = None
+
+    @property
+    def places(self) -> int:
+        """The periods."""
+        return self.periods
+
+    @property
+    def ends(self) -> FloatArray:
+        """When each period ends."""
+        return self.length * np.arange(1.0, self.periods + 1.0)
+
+    @property
+    def values(self) -> str:
+        """The declared values in words."""
+        return f"{self.periods} periods of {self.length:g}; {self.event} says whether it happened"
+
+    @property
+    def parts(self) -> tuple["NumberLabel", YesNo]:
+        """The two columns that it is read from, as each is checked."""
+        time = NumberLabel(name=self.name, low=0.0, high=self.periods * self.length)
+        return time, YesNo(name=self.event)
+
+    @property
+    def codes(self) -> LabelSet:
+        """Twice the number of rows that count, and one more where the last of them is the event's."""
+        values = (0.0, *map(float, range(2, 2 * self.periods + 2)))
+        return LabelSet(0.0, values[-1], values=values)
+
+    @property
+    def place_names(self) -> list[str]:
+        """The number of the period."""
+        return [f"period {number}" for number in range(1, self.periods + 1)]
+
+    def coded(self, times: Any, events: Any) -> FloatArray:
+        """The codes of records, or DomainError, which names no value of theirs."""
+        numbers, happened = as_numbers(times, self.name), self.parts[1].coded(events) > 0
+        if not np.all((numbers >= 0.0) & (numbers < math.inf)):
+            raise DomainError(f"`{self.name}` must be a time of 0 or more in every record; got another one.")
+        periods = numbers / self.length
+        whole = np.rint(periods)
+        periods = np.where(np.abs(periods - whole) <= 1e-9 * np.maximum(whole, 1.0), whole, periods)
+        happened &= periods <= self.periods
+        rows = np.where(happened, np.maximum(np.ceil(periods), 1.0), np.floor(periods))
+        return np.asarray(2.0 * np.minimum(rows, self.periods) + happened)
+
+    def answers(self, codes: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Whether the event was in each period; periods count up to it, or as far as the record goes."""
+        rows, happened = np.divmod(codes[:, None], 2.0)
+        numbers = np.arange(1.0, self.periods + 1.0)
+        return (happened * (numbers == rows)).astype(np.float64), (numbers <= rows).astype(np.float64)
+
+    def survival(self, scores: FloatArray) -> FloatArray:
+        """The probability that nothing has happened by the end of each period, from the log odds in each."""
+        return np.asarray(np.cumprod(expit(-scores), axis=1), dtype=np.float64)
+
+    def predicted(self, scores: FloatArray) -> NDArray[Any]:
+        """The mean time without the event, within the declared periods: the sum of the survival curve."""
+        curve = self.survival(scores)
+        return np.asarray(self.length * (1.0 + np.sum(curve[:, :-1], axis=1)))
+
+
 class NumericLabel(Measured):
     """An outcome on a scale with public bounds, beyond which it counts as the bound."""
 
@@ -284,7 +363,15 @@ class AmountLabel(_Logarithmic):
         return math.sqrt(self.low) * math.sqrt(self.high)
 
 
-Outcome = Annotated[NumberLabel | CountLabel | AmountLabel | OrderedLabel, Field(discriminator="kind")]
-Label = Annotated[
-    ClassLabel | NumberLabel | CountLabel | AmountLabel | OrderedLabel, Field(discriminator="kind")
+Outcome = Annotated[
+    NumberLabel | CountLabel | AmountLabel | OrderedLabel | TimeLabel, Field(discriminator="kind")
 ]
+Label = Annotated[
+    ClassLabel | NumberLabel | CountLabel | AmountLabel | OrderedLabel | TimeLabel,
+    Field(discriminator="kind"),
+]
+
+
+def label_parts(label: Label) -> tuple[Any, ...]:
+    """The columns of an outcome, each as it is checked: a time has two."""
+    return label.parts if isinstance(label, TimeLabel) else (label,)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from expost.data.dates import DATE_KINDS, as_days, days_of_text
 from expost.data.dialect import Dialect
 from expost.data.features import Category, Feature, YesNo, yes_or_no
-from expost.data.labels import Classified, Label, NumericLabel
+from expost.data.labels import Classified, Label, NumericLabel, RowsLabel
 from expost.data.people import is_id
 from expost.data.values import (
     as_numbers,
@@ -175,7 +175,7 @@ def _problem_of(part: Feature | Label, original: str, text: str | None, dialect:
 
 
 def _of_missing(part: Feature | Label) -> Problem | None:
-    if isinstance(part, Classified | NumericLabel):
+    if isinstance(part, Classified | NumericLabel | RowsLabel):
         return Problem.NO_OUTCOME
     return Problem.MISSING if part.missing is None else None
 

@@ -236,7 +236,8 @@ def _label(name: str, *, numeric: bool) -> str:
         "# The outcome: two classes or more, a number, a count or a positive amount (kind =\n"
         '# "count", "amount", with low and high as a number has them). Write classes as the table\n'
         "# has them: texts, [0, 1] or [false, true]. Of two, positive scores predict the second.\n"
-        '# Three or more that have an order, from the lowest: kind = "ordered".\n'
+        '# Three or more that have an order, from the lowest: kind = "ordered". A time to an event\n'
+        '# has kind = "time" with event = "its column of yes and no", periods = 12, length = 30.\n'
         f"[label]\nname = {quoted(name)}\n{chosen}"
         f"# For {'classes' if numeric else 'a number'} write instead:\n"
         + "".join(f"# {line}\n" for line in other.splitlines())

@@ -17,6 +17,7 @@ from expost.data.domain import Domain
 from expost.data.features import Feature, Number
 from expost.data.files import TableFiles
 from expost.data.frame_tables import columns_of, frame_table, plain_column
+from expost.data.labels import TimeLabel
 from expost.data.lazy import DaskTable, LazyTable, with_series
 from expost.data.values import as_numbers
 from expost.engines.base import LOCAL
@@ -197,9 +198,21 @@ def with_columns(
         return X, y, sample_weight, person if groups is None else groups
     if label is not None:
         columns = columns_of(table) or {}
-        y = _declared_column(columns, label, y)
+        y = _declared_outcome(columns, domain, y)
         groups = _declared_column(columns, person, groups)
     return X, y, sample_weight, groups
+
+
+def _declared_outcome(columns: Mapping[str, Any], domain: Domain | None, given: Any) -> Any:
+    """The outcome that the domain declares, where it is not given: one column, or a time and its event."""
+    assert domain is not None
+    label = domain.label
+    if not isinstance(label, TimeLabel):
+        return _declared_column(columns, label.name, given)
+    names = [part.name for part in label.parts]
+    if given is not None or not all(name in columns for name in names):
+        return given
+    return tuple(_declared_column(columns, name, None) for name in names)
 
 
 def _declared_column(columns: Mapping[str, Any], name: str | None, given: Any) -> Any:

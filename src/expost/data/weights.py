@@ -14,7 +14,7 @@ from expost._common.typing import FloatArray
 from expost._common.validation import check_count, check_positive, parameter_error, warn_caller
 from expost.data.design import Design, labels_error
 from expost.data.domain import MOST_ROWS, Domain
-from expost.data.labels import Label, NumericLabel, RowsLabel
+from expost.data.labels import Label, NumericLabel, RowsLabel, TimeLabel
 from expost.data.values import as_numbers, attempted, class_places, distinct_cells, plain_class
 from expost.exceptions import DomainError
 from expost.losses import AnyLoss, LabelSet
@@ -188,6 +188,27 @@ def one_label_per_row(y: Any) -> NDArray[Any]:
     return labels
 
 
+def _of_times(label: TimeLabel, y: Any, rows: int) -> FloatArray:
+    """The codes of times and events."""
+    columns = y if isinstance(y, tuple) else _two_columns(y)
+    if len(columns) != 2 or any(len(column) != rows for column in columns):
+        raise DomainError(
+            "`y` must have two columns with one entry per row of `X`: the time, and whether the event "
+            "happened."
+        )
+    return label.coded(*columns)
+
+
+def _two_columns(y: Any) -> tuple[Any, ...]:
+    """Times and events: two columns of an array or a frame, or the fields of an array."""
+    names = getattr(getattr(y, "dtype", None), "names", None)
+    if names is not None:
+        # As scikit-survival has them, in either order: what is true or false is the event.
+        return tuple(y[name] for name in sorted(names, key=lambda name: y.dtype[name].kind == "b"))
+    table = attempted(lambda: np.asarray(on_host(y) if is_foreign(y) else y))
+    return () if table is None or table.ndim != 2 else tuple(table.T)
+
+
 @dataclass(frozen=True, eq=False)
 class Declared:
     """What is declared about records before any of them is read; public."""
@@ -238,6 +259,8 @@ class Declared:
         Classes become the loss's labels in their order; a number with declared bounds is clipped and scaled.
         An error names the declared classes or the loss's label set, never a label of the table or a count.
         """
+        if isinstance(self.label, TimeLabel):
+            return _of_times(self.label, y, rows)
         labels = one_label_per_row(y)
         if labels.shape[0] != rows:
             raise DomainError(

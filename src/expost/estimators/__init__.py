@@ -12,4 +12,7 @@ from expost.estimators.outcomes import (
     QuantileRegression as QuantileRegression,
 )
 from expost.estimators.regression import LinearRegression as LinearRegression
-from expost.estimators.rows import OrdinalRegression as OrdinalRegression
+from expost.estimators.rows import (
+    OrdinalRegression as OrdinalRegression,
+    SurvivalRegression as SurvivalRegression,
+)

@@ -127,6 +127,33 @@ def predicted_labels(
     return namespace_of(predictor).exp(predictor) if loss.log_link else predictor
 
 
+# Pairs of records that are compared at a time.
+_PAIRS = 1 << 22
+
+
+def concordance(times: FloatArray, codes: FloatArray, weights: FloatArray) -> float | None:
+    """Of two records of which one is known to have had the event first, how often the model says so.
+
+    Harrell's C for :class:`~expost.data.labels.TimeLabel`: ``times`` are predicted, and ties count half. None
+    where no two can be compared.
+
+    Privacy
+    -------
+    Private: computed from people's records without noise.
+    """
+    rows, happened = np.divmod(codes, 2.0)
+    first = np.flatnonzero(happened)
+    right = total = 0.0
+    step = max(1, _PAIRS // max(len(codes), 1))
+    for low in range(0, len(first), step):
+        some = first[low : low + step]
+        later = (rows > rows[some, None]) | ((rows == rows[some, None]) & (happened == 0.0))
+        pairs = later * weights * weights[some, None]
+        said = (times > times[some, None]) + 0.5 * (times == times[some, None])
+        right, total = right + float(np.sum(pairs * said)), total + float(np.sum(pairs))
+    return right / total if total > 0.0 else None
+
+
 def explained(
     predictor: FloatArray, labels: FloatArray, loss: AnyLoss, weights: FloatArray | None = None
 ) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 from expost._common.typing import FloatArray
 from expost.data.design import ROUNDINGS, SMALLEST_SCALE
 from expost.data.features import NO, YES, Date, Feature, Month, Weekday
-from expost.data.labels import CountLabel, NumericLabel, RowsLabel
+from expost.data.labels import CountLabel, NumericLabel, RowsLabel, TimeLabel
 from expost.data.texts import FieldTexts
 from expost.data.values import class_text
 from expost.exceptions import PublicationError
@@ -139,20 +139,27 @@ def column_names(publication: PublishedFile) -> list[str]:
 
 
 def _outcome(publication: PublishedFile) -> dict[str, Any]:
-    label, labels = publication.label, publication.release.plan.loss.labels
+    label = publication.label
     # The page has words of its own for what has no name.
     field: dict[str, Any] = {"unnamed": 0} if publication.domain is None else {}
     field |= {"name": "outcome"} if label is None else label.model_dump(mode="json")
     field |= {"asked": label.kind} if isinstance(label, CountLabel | RowsLabel) else {}
-    if isinstance(label, NumericLabel):
-        scale = {"kind": "number", "typical": label.typical} if label.log_link else {}
-        return _unbounded(field["name"]) | field | {"least": None, "most": None} | scale
+    if isinstance(label, TimeLabel):
+        codes = [f"{code:g}" for code in label.codes.values or ()]
+        return field | {"kind": "classes", "classes": codes, "example": codes[-2]}
     if publication.classes is None:
-        ends = {"least": labels.low, "most": labels.high}
-        bounds = {name: _finite(end) for name, end in ends.items()}
-        return _unbounded(field["name"]) | field | bounds
+        return _unbounded(field["name"]) | field | _numeric(publication)
     field |= {"kind": "classes", "classes": [class_text(one) for one in publication.classes]}
     return field | ({"example": class_text(field["example"])} if "example" in field else {})
+
+
+def _numeric(publication: PublishedFile) -> dict[str, Any]:
+    """The limits of an outcome that is a number, and its scale: none where it has declared bounds."""
+    label, labels = publication.label, publication.release.plan.loss.labels
+    if isinstance(label, NumericLabel):
+        scale = {"kind": "number", "typical": label.typical} if label.log_link else {}
+        return {"least": None, "most": None} | scale
+    return {"least": _finite(labels.low), "most": _finite(labels.high)}
 
 
 def _weights(publication: PublishedFile) -> list[dict[str, Any]]:

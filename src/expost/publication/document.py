@@ -165,7 +165,7 @@ def content(
     outcome: Label | None,
 ) -> dict[str, Any]:
     """Everything that a release holds, as JSON's types; labels default to the loss's own."""
-    plan = release.plan
+    plan, label = release.plan, outcome if domain is None else domain.label
     document = {
         "software": f"expost {version('expost')}",
         "format": FORMAT,
@@ -173,7 +173,7 @@ def content(
         "regularizer": None,
         "norm": float(plan.norm),
         "fit_intercept": bool(plan.fit_intercept),
-        "classes": _each(plain_class, plan.loss.labels.values if classes is None else classes),
+        "classes": _each(plain_class, _own_labels(plan, label) if classes is None else classes),
         "feature_names": _each(str, feature_names),
         "coefficients": release.coefficients.tolist(),
         # With its norm: a default may change, what was published may not.
@@ -191,9 +191,14 @@ def content(
         "insecure": INSECURE if release.insecure else None,
         "weights": _weights(weighting),
         "outcome": outcome.model_dump(mode="json") if outcome else None,
-        "corners": _corners(release, outcome if domain is None else domain.label),
+        "corners": _corners(release, label),
     }
     return _without_absent(document)
+
+
+def _own_labels(plan: Plan, label: Label | None) -> tuple[Any, ...] | None:
+    """The loss's own labels, where they are those of records."""
+    return None if isinstance(label, RowsLabel) else plan.loss.labels.values
 
 
 def _each(function: Callable[[Any], Any], values: Iterable[Any] | None) -> list[Any] | None:

@@ -6,14 +6,16 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from expost._common.namespaces import on_host
 from expost._common.typing import FloatArray
 from expost._common.validation import Simultaneous, check_count, check_positive, parameter_error
 from expost.data.encoding import Encoded, encode_records, encode_rows
 from expost.data.frame_tables import FrameKind
-from expost.data.labels import OrderedLabel, RowsLabel
+from expost.data.labels import OrderedLabel, RowsLabel, TimeLabel
 from expost.data.weights import Declared
 from expost.exceptions import PublicationError
 from expost.fitting.prediction import (
+    concordance,
     explained,
     linear_predictor,
     log_probabilities,
@@ -163,7 +165,29 @@ class ReadableDocument(PublishedDocument):
                 "`predict_proba` needs the logistic loss or the softmax loss but this publication has "
                 f"{describe(self.loss)['name']}; use `predict` or `decision_function`."
             )
+        if isinstance(self.label, TimeLabel):
+            raise PublicationError(
+                "`predict_proba` needs classes but this publication is about a time; use `predict_survival`."
+            )
         return self.probabilities(self.decision_function(X))
+
+    def predict_survival(self, X: Any) -> FloatArray:
+        """The probability that the event has not happened by the end of each declared period.
+
+        A column for each period, for publications whose outcome is a time (:class:`expost.TimeLabel`).
+
+        Raises
+        ------
+        PublicationError
+            If the outcome is no time.
+
+        Privacy
+        -------
+        As private as ``X``; the publication is not changed and remembers nothing.
+        """
+        if not isinstance(self.label, TimeLabel):
+            raise PublicationError("`predict_survival` needs an outcome that is a time; use `predict`.")
+        return self.label.survival(on_host(self.decision_function(X)))
 
     def probabilities(self, scores: FloatArray) -> FloatArray:
         """The probability of each class from the decision function of a likelihood."""
@@ -301,7 +325,7 @@ class Quality:
 
     auc: float | None = None
     """The chance that, of two records of different classes, the model ranks the right one higher; of several
-    classes the mean over each against the others."""
+    classes the mean over each against the others, and of times the concordance."""
     log_loss: float | None = None
     """The mean of minus the logarithm of the probability that the model gives to what happened."""
     guess_log_loss: float | None = None
@@ -328,6 +352,8 @@ def held_out_quality(publication: ReadableDocument, records: Encoded) -> Quality
     scores, labels, _ = scored(records, score_coefficients(publication))
     curve = calibration_of(publication.release)
     scores = scores if curve is None else curve.corrected(scores)
+    if isinstance(publication.label, TimeLabel):
+        return Quality(auc=concordance(publication.label.predicted(scores), labels, np.ones(len(labels))))
     if publication.classes is None:
         spread = float(np.sum((labels - labels.mean()) ** 2))
         share = explained(scores, labels, publication.loss) if spread > 0.0 else None

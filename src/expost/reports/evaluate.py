@@ -207,7 +207,7 @@ class PeopleFigures:
         return Figures.joined([self._read(block) for block in blocks])
 
     def _read(self, block: Block) -> Figures:
-        rows = rows_counted(self.reader.release, block.X, self.each)
+        rows = rows_counted(self.reader.release, block, self.each)
         found = np.empty((len(Figures._fields), len(rows)))
         for count in np.unique(rows):
             chosen = rows == count
@@ -219,13 +219,18 @@ class PeopleFigures:
         return Figures(*found)
 
 
-def rows_counted(release: Release, rows: FloatArray, each: int) -> NDArray[np.int64]:
+def rows_counted(release: Release, block: Block, each: int) -> NDArray[np.int64]:
     """How many rows of each person count: the different ones, or all where each weighs as much as the first.
 
-    Without corners a quantile of the noise does not depend on their weight.
+    Without corners a quantile of the noise does not depend on their weight, but for rows of none at all,
+    which count as her first.
     """
+    rows = block.X
     if release.corners is not None and release.plan.unit == "row":
         return np.full(len(rows) // each, each, dtype=np.int64)
+    if block.weights is not None and np.any(block.weights == 0.0):
+        firsts = np.repeat(rows[::each], each, axis=0)
+        rows = np.where((block.weights == 0.0)[:, None], firsts, rows)
     return distinct_rows(rows, each)
 
 

@@ -20,11 +20,19 @@ function defaultWord(field) {
   return typeof field.missing === "number" ? shown(field.missing) : valueTitle(field, field.missing);
 }
 
+// Whether it happened, and when: from the code of the outcome, which counts periods twice.
+function timeTitle({ length, unit }, code) {
+  const periods = Math.floor(code / 2);
+  const [low, high] = [periods - 1, periods].map((ends) => shown(Number((ends * length).toPrecision(12))));
+  return say(code % 2 ? "form.happened" : "form.followed", { low, high, unit: unit ?? "" }).trim();
+}
+
 // What an answer is shown as, with its unit.
 export function answerTitle({ constants }, field, answer) {
   if (answer === UNKNOWN) return say("form.unknown");
   if (answer === "") return hasDefault(field) ? defaultWord(field) : "";
   if (field.kind === "yes_no") return say(answer === constants.words.yes[0] ? "form.yes" : "form.no");
+  if (field.asked === "time") return timeTitle(field, Number(answer));
   if (field.kind !== "number") return valueTitle(field, answer);
   if (field.date) return dateTitle(answer);
   return [shown(Number(answer)), field.unit].filter(Boolean).join("\u00a0");
@@ -34,11 +42,11 @@ export function answerTitle({ constants }, field, answer) {
 export const sampleNumber = (field) => shown(field.example ?? (field.low === null ? 1 : (field.low + field.high) / 2));
 
 // What is asked by the kind of an outcome, where the publisher has no words for it.
-const QUESTIONS = { count: "form.counted", ordered: "form.which" };
+const QUESTIONS = { count: "form.counted", ordered: "form.which", time: "form.when" };
 
 const questionOf = (field) => {
   const name = titleOf(field);
-  return field.question ?? (field.asked && field.unnamed === undefined ? say(QUESTIONS[field.asked], { name }) : name);
+  return field.question ?? (field.asked && !(field.asked === "count" && field.unnamed !== undefined) ? say(QUESTIONS[field.asked], { name }) : name);
 };
 
 export class Control {

@@ -87,6 +87,7 @@ function forms({ bases, plan }, columns) {
 // Whether a row of a record counts, and its label, from the code of the outcome: as in expost.data.labels.
 const ANSWERS = {
   ordered: (code, place) => [true, code > place],
+  time: (code, place) => [code >= 2 * place + 2, code === 2 * place + 3],
 };
 
 // A record as the rows of one person, as expost.data.spread has it; those that do not count are left out, but the first.
