@@ -24,14 +24,14 @@ _OPENING = f"""\
 #   kind = "yes_no"                                   yes/no, true/false or 1/0
 #   kind = "date"      low = 1900-01-01  high = 2030-12-31     counts days
 #   kind = "month"     or kind = "weekday"            of a date, around a circle
-# A missing value is refused, unless `missing` says what it counts as; with recorded = true
-# the model also has a column for that it was not recorded.
+# A missing value is refused, unless `missing` says what it counts as; with
+# recorded = true the model also has a column for that it was not recorded.
 # The texts (title, unit, question and so on) are what people read on the page, and
 # `example` is the value of an invented person whom it shows first. All are optional:
 # delete the # in front of those that you write.
 #
-# The effect of a number or date may bend: knots = [30, 45, 60]. Two features whose effects
-# depend on each other, such as age and smoker, are named at the end of the file:
+# The effect of a number or date may bend: knots = [30, 45, 60]. Two features whose
+# effects depend on each other, such as age and smoker, are named at the end of the file:
 #   [[interactions]]
 #   product = ["age", "smoker"]
 #
