@@ -8,7 +8,18 @@ that the numbers could contradict. If one is no longer true, nothing is written,
 changed.
 """
 
-from docs.quoted import auditing, calibration, cores, goe, inference, multiclass, outcomes, paper, peers
+from docs.quoted import (
+    auditing,
+    calibration,
+    cores,
+    counted,
+    goe,
+    inference,
+    multiclass,
+    outcomes,
+    paper,
+    peers,
+)
 from docs.quoted.marks import PAGES, PASSAGES, ROOT, SOURCES, NumbersError, fill, load, names
 
 __all__ = [
@@ -20,6 +31,7 @@ __all__ = [
     "auditing",
     "calibration",
     "cores",
+    "counted",
     "fill",
     "goe",
     "inference",

@@ -30,6 +30,8 @@ SOURCES = {
     "sparse": ("bench/results/sparse.json", "python -m bench.sparse --draws 6"),
     "corners": ("bench/results/corners.json", "python -m bench.fit --corners"),
     "told": ("bench/results/told.json", "python -m bench.told"),
+    "settings": ("bench/results/settings.json", "python -m bench.fixed"),
+    "counted": ("bench/results/counted.json", "python -m bench.counted"),
     "audit": ("bench/results/audit.json", "python -m bench.audit"),
     "cores": ("bench/results/cores.json", "python -m bench.cores"),
     "goe": ("bench/results/goe.json", "python -m bench.goe"),
