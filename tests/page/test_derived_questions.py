@@ -56,6 +56,7 @@ def published(report="independent", effects=False, **options):
     return model.fit(X, y).publication_
 
 
+@pytest.mark.long
 def test_nothing_new_is_asked():
     numbers = payload([published()])
     assert [field["name"] for field in numbers["fields"]] == ["age", "dose", "bmi", "smoker", "ward", "ill"]
@@ -76,11 +77,9 @@ def test_every_column_has_the_same_bits(effects):
         assert ours == [float(column[0]) for column in features[place].expanded(codes)]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(node.NODE is None, reason=node.MISSING)
-@pytest.mark.parametrize(
-    ("report", "effects"),
-    [("independent", True), pytest.param("leverage", False, marks=pytest.mark.long)],
-)
+@pytest.mark.parametrize(("report", "effects"), [("independent", True), ("leverage", False)])
 def test_figures_are_those_of_the_library(report, effects):
     rng = np.random.default_rng(0)
     publication = published(report, effects)
@@ -136,6 +135,7 @@ def on_circles():
     return model.fit(table, rng.choice(["no", "yes"], 200)).publication_
 
 
+@pytest.mark.long
 @pytest.mark.skipif(node.NODE is None, reason=node.MISSING)
 def test_months_and_weekdays_are_asked_and_read_as_python_reads_dates():
     rng = np.random.default_rng(9)
@@ -154,6 +154,7 @@ def test_months_and_weekdays_are_asked_and_read_as_python_reads_dates():
     assert all(largest <= bound < 1.1 * largest for bound, largest in found)
 
 
+@pytest.mark.long
 def test_a_person_gives_a_month_or_a_date_in_her_own_file(open_page):
     visit = open_page(on_circles())
     options = visit.page.locator("#field-0 option").all_inner_texts()
