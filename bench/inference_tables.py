@@ -20,6 +20,7 @@ from expost.fitting.noise import noise_source
 from expost.inference import Inference
 from expost.inference.estimate import model_probabilities
 from expost.losses import LogisticLoss, SoftmaxLoss
+from expost.losses.records import Lengths
 from expost.losses.softmax import centring
 from expost.privacy.plan import Plan
 
@@ -127,7 +128,7 @@ class Setting:
         scores = seen @ self.encoded_truth.T
         scores = scores @ centring(self.outputs + 1).T if self.outputs > 1 else scores[:, 0]
         if not self.plain_labels:
-            return rows, model_probabilities(scores, self.loss.for_rows(seen))
+            return rows, model_probabilities(scores, self.loss.for_rows(Lengths.of(seen)))
         if self.outputs > 1:
             return rows, softmax(scores, axis=1)
         return rows, np.column_stack([expit(-scores), expit(scores)])
