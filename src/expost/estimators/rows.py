@@ -78,7 +78,7 @@ class RowsModel(PrivateGLM):
 class OrdinalRegression(ClassifierMixin, RowsModel):  # type: ignore[misc]
     r"""Logistic regression of classes that have an order, released once with differential privacy.
 
-    .. math:: P(y > k \mid x) = \frac{1}{1 + e^{-(x^\top\beta + \alpha_k)}}, \qquad k = 1, \dots, K - 1
+    .. math:: P(y > k \mid x) = \frac{1}{1 + e^{-(x^\top\beta + \alpha_k)}} \quad (1 \le k < K)
 
     One vector of coefficients for all steps, and an intercept for each (the all-threshold form): a record is
     :math:`K - 1` rows :math:`(x, e_k)` of weight :math:`1/(K - 1)`, and the promise is to the person with all
@@ -169,7 +169,7 @@ class OrdinalRegression(ClassifierMixin, RowsModel):  # type: ignore[misc]
 class SurvivalRegression(RegressorMixin, RowsModel):  # type: ignore[misc]
     r"""The time to an event that may not be seen, in declared periods, released once with privacy.
 
-    .. math:: P(T = t \mid T \ge t, x) = \frac{1}{1 + e^{-(x^\top\beta + \alpha_t)}}, \qquad t = 1, \dots, m
+    .. math:: P(T = t \mid T \ge t, x) = \frac{1}{1 + e^{-(x^\top\beta + \alpha_t)}} \quad (1 \le t \le m)
 
     The discrete-time model of hazards: a record is a row :math:`(x, e_t)` for every period in which the event
     could still have been seen, each of weight :math:`1/m` whatever came of it, and the promise is to the
