@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 import expost
 from expost import Category, ClassLabel, Date, Domain, Interaction, Month, Number, Weekday, YesNo
@@ -67,6 +67,7 @@ def test_a_curve_with_an_effect_never_turns(effect, sign):
     np.testing.assert_allclose(np.max(np.linalg.norm(rows, axis=1)), 1.0, rtol=1e-15)
 
 
+@settings(max_examples=30)
 @given(
     st.lists(st.floats(0.01, 0.99), max_size=8, unique_by=lambda knot: round(knot, 3)),
     st.lists(st.floats(-0.5, 1.5), min_size=1, max_size=20),
@@ -296,6 +297,7 @@ def test_a_month_of_what_is_no_date_is_refused():
     assert Domain.from_toml(domain.to_toml()) == domain
 
 
+@pytest.mark.long
 def test_months_in_files_follow_the_dialect(tmp_path):
     (tmp_path / "t.csv").write_text("seen;ill\n" + "31.01.2020;no\n01.07.2021;yes\n" * 20)
     text = (
