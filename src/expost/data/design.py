@@ -283,15 +283,12 @@ class RecordCheck:
     max_weight: float
     labels: LabelSet | None = None
     """Those that records have, where they are not the loss's own."""
-    cells: bool = True
-    """Whether rows are looked at, not labels and weights alone."""
 
     def __call__(self, blocks: Iterator[Block]) -> int:
         """The number of rows."""
         rows = 0
         for block in blocks:
-            if self.cells:
-                check_finite(block.X)
+            check_finite(block.X)
             self.check_labels(block.y, block.weights)
             rows += block.X.shape[0]
         return rows
@@ -425,8 +422,11 @@ class ArraySource(Source):
         return replace(self, every=max(1, every * self.n_rows // rows))
 
     def checked(self, check: RecordCheck, engine: Engine, watch: Watch | None = None) -> Self:
-        """Check labels and weights."""
-        list(engine.map(replace(check, cells=False), self.parts(self.n_features), SPAN))
+        """Check labels and weights, in this thread: several would wait for each other for longer."""
+        labels = NO_LABELS if self.labels is None else self.labels
+        for start in range(0, self.n_rows, SPAN):
+            some = slice(start, start + SPAN)
+            check.check_labels(labels[some], part_of(self.weights, some))
         return self
 
 
