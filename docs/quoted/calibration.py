@@ -48,8 +48,7 @@ def rule(document: Document) -> str:
         f"Medians over members and over {document['draws']} draws of the noise, at ε = 1, δ = "
         f"{short(document['delta'])} and confidence {document['confidence']:.0%} "
         "(`python -m bench.reports`). *Before* is split=0.98 for `leverage` and 0.5 for the others, read by "
-        "the same reader; *bound* is for the model. All slopes have one cap, the default before gradients "
-        "had one:"
+        "the same reader; *bound* is for the model. Gradients are capped, as is the default:"
     )
     closing = (
         f"Over ε = 0.1, 1 and 8 the totals are {_ratios(document, 'chosen_on')} of what they were on the "
