@@ -17,7 +17,8 @@ NAMES = [command.callback.__name__ for command in app.registered_commands]
 
 def test_the_commands_are_those_of_the_product_in_the_order_of_the_work():
     assert NAMES == [
-        "demo", "init", "check", "plan", "rehearse", "fit", "page", "predict", "bounds", "losses", "summary",
+        "demo", "init", "check", "choose", "plan", "rehearse", "fit", "page", "predict", "bounds", "losses",
+        "summary",
         "ledger",
     ]  # fmt: skip
 

@@ -53,7 +53,7 @@ def test_whole_numbers_are_drawn_evenly_below_any_bound():
 
 @pytest.mark.parametrize("place", range(3))
 def test_exact_losses_are_ratios_of_probabilities_and_bounds_hold_them(place):
-    choice = Choice(candidates=("a", "b", "c"), place=place, epsilon=1.3, id="0" * 32)
+    choice = Choice(candidates=("a", "b", "c"), place=place, epsilon=1.3, id="0" * 64)
     losses, (low, high) = choice.ex_post_losses(SCORES), choice.bounds(SCORES)
     whole = sums_of(SCORES)[place]
     for record in range(len(SCORES)):
@@ -137,7 +137,7 @@ GRID = (0.0, 1.0, 2.0, 4.0, 8.0)
 
 def asked(level=0.2, epsilon=1.5, **changes):
     fields = {"column": "x", "end": "low", "level": level, "candidates": GRID, "place": 0}
-    return RangeChoice(**fields | {"epsilon": epsilon, "id": "0" * 32} | changes)
+    return RangeChoice(**fields | {"epsilon": epsilon, "id": "0" * 64} | changes)
 
 
 def ranked(values, weights, choice):
@@ -190,7 +190,7 @@ def test_no_table_exceeds_the_profile_of_a_range_and_one_without_its_factor_does
 
 def test_the_losses_of_people_count_all_of_their_rows():
     ids = np.array(["a", "b", "a", "c", "d", "d", "d", "e", "f"])
-    column = read_columns({"x": VALUES, "id": ids}, {"x": None}, person="id")["x"]
+    column = read_columns({"x": VALUES, "id": ids}, [asked()], person="id")["x"]
     choice = asked(place=2)
     counts = Counter(ids)
     weights = np.array([(ONE // counts[one]) / ONE for one in ids])
@@ -204,18 +204,18 @@ def test_the_losses_of_people_count_all_of_their_rows():
 
 def test_a_range_is_found_in_a_large_table_and_missing_values_count_as_declared():
     values = np.concatenate([np.random.default_rng(6).uniform(0.99, 4.01, 40_000), [math.nan] * 10])
-    columns = read_columns({"x": values}, {"x": 2.0})
-    ends = {"low": asked(0.01, 0.5, end="low"), "high": asked(0.99, 0.5, end="high")}
+    ends = [asked(0.01, 0.5, end="low", missing=2.0), asked(0.99, 0.5, end="high", missing=2.0)]
+    columns = read_columns({"x": values}, ends)
     low, high = choose_ranges(ends, columns)
     assert (low.chosen, high.chosen) == (1.0, 4.0)
     with pytest.raises(DomainError, match=r"^`x` is missing"):
-        read_columns({"x": values}, {"x": None})
+        read_columns({"x": values}, [asked()])
     with pytest.raises(DomainError, match=r"^`x` must be a number"):
-        read_columns({"x": np.array(["one", "2"])}, {"x": None})
+        read_columns({"x": np.array(["one", "2"])}, [asked()])
     with pytest.raises(DomainError, match="lacks the column 'y'"):
-        read_columns({"x": values}, {"y": None})
+        read_columns({"x": values}, [asked(column="y")])
     with pytest.raises(DomainError, match="data frame"):
-        read_columns(values, {"x": None})
+        read_columns(values, [asked()])
 
 
 @pytest.mark.parametrize(

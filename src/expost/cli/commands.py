@@ -244,6 +244,36 @@ def check(options: CheckOptions) -> None:
     """
 
 
+@dataclass(frozen=True, kw_only=True)
+class ChooseOptions:
+    """What `choose` takes."""
+
+    domain: Path = DOMAIN
+    table: Path = TABLE
+    output: Path = option(Path("chosen.toml"), "The domain file to write.", "--output", "-o")
+    epsilon: float = number(0.1, "Budget for all choices together; at delta 0.")
+    ledger: Path | None = option(None, "The ledger that counts what is spent; needs `--account`.")
+    account: str | None = option(
+        None, "The table's account there, opened by `expost ledger`.", metavar="NAME"
+    )
+    yes: bool = option(False, "Spend without asking first, as is done where there is no terminal.", "--yes")
+    force: bool = FORCE
+    as_json: bool = AS_JSON
+
+
+@command("choose")
+def choose(options: ChooseOptions) -> None:
+    """Choose the ranges of columns privately, where nobody knows them: spends a budget of its own.
+
+    For columns of numbers with `low = "private"` or `high = "private"` and a public `grid` of candidates in
+    the domain file. Candidates below which about 1% and 99% of the values lie are likely to be chosen. Writes
+    a domain file with the ranges and what they cost; `fit`, `bounds` and the page count that in every figure.
+    A range that is known without the table costs nothing, and is better for fewer than about 20,000 rows.
+
+    Example: expost choose domain.toml table.csv -o chosen.toml --epsilon 0.1
+    """
+
+
 @command("plan")
 def plan(*, domain: Path = DOMAIN, options: PlanOptions, as_json: bool = AS_JSON) -> None:
     """Show what a fit would spend and what noise it would add. No data is needed and none is read.

@@ -17,6 +17,7 @@ from expost.cli.base import error_console, legible, output_console, print_json, 
 from expost.cli.commands import FitOptions
 from expost.cli.plan import declared_weighting, load_domain, make_corners, make_plan
 from expost.cli.private_files import COLUMN, check_figures, check_public, write_losses
+from expost.cli.records import with_choices
 from expost.cli.rehearse import verdict
 from expost.cli.tables import check_identifier, connected
 from expost.cli.words import announce, explain, next_command, say_next, show_quality
@@ -27,6 +28,7 @@ from expost.data.lazy import LazyTable
 from expost.data.tables import scan
 from expost.data.weights import UNWEIGHTED, Declared, Weighting
 from expost.exceptions import DomainError, FileError, LedgerError
+from expost.fitting.choose import count_choices, uncounted
 from expost.fitting.ex_post import streamed_terms
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import ExactNoise
@@ -111,7 +113,8 @@ def _declare(options: FitOptions) -> PlannedFit:
     began = datetime.now(UTC)  # before the table is touched: how long that takes is not public
     if options.ledger is not None and options.account is not None:
         account = Ledger(options.ledger).account(options.account).noted(options.note or options.output.name)
-        account.check(plan)  # refuses before the table is touched
+        # Refuses before the table is touched. Choices that were made without the account are counted too.
+        account.check(*(one.plan for one in uncounted(domain.choices or (), account)), plan)
     elif options.ledger is not None or options.account is not None:
         missing = "ledger" if options.ledger is None else "account"
         raise parameter_error(missing, "given too: a ledger and one of its accounts go together", None)
@@ -183,7 +186,7 @@ def _spend(
         with show_progress("Computing everyone's exact loss") as progress:
             watched = replace(records, watch=progress.watch)
             terms = streamed_terms(private, watched, declared.plan.loss, member=True)
-            parts = (part.loss for part in terms)
+            parts = with_choices(terms, declared.domain, table)
             named = declared.domain.person or options.identifier
             written: Any = {"overwrite": options.force, "dialect": declared.domain.table}
             write_losses(options.losses, parts, table, named, records.whose, **written)
@@ -217,6 +220,7 @@ def _publish(declared: PlannedFit, records: Encoded, size: int) -> tuple[Publica
     def enter() -> None:
         nonlocal entry
         if declared.account is not None:
+            count_choices(declared.domain.choices or (), declared.account)
             entry = declared.account.enter(declared.plan, began=declared.began)
 
     try:

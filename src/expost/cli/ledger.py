@@ -9,6 +9,7 @@ from rich.table import Table
 from expost._common.validation import parameter_error
 from expost.cli.base import console, legible, output_console, print_json, say
 from expost.exceptions import BudgetError, LedgerError, ParameterError
+from expost.fitting.choose import count_choices, uncounted
 from expost.ledger import Account, Ledger
 from expost.ledger.entries import Entry, spent_by
 from expost.publication import Publication
@@ -78,8 +79,11 @@ def _count(account: Account, published: Publication, path: Path) -> None:
     """Enter what was published without the ledger."""
     if any(entry.sha256 == published.sha256 for entry in account.entries):
         raise LedgerError(f"{path} is counted in the account {account.name!r} already.")
-    plan = published.release.plan
+    plan, domain = published.release.plan, published.domain
+    choices = () if domain is None else domain.choices or ()
     try:
+        account.check(*(one.plan for one in uncounted(choices, account)), plan)
+        count_choices(choices, account)
         number = account.noted(path.name).enter(plan, insecure=published.insecure is not None)
     except BudgetError:
         number = None

@@ -35,17 +35,20 @@ from expost.cli.tables import (
     person_column,
     with_identifiers,
 )
+from expost.data.choices import chosen_cost
+from expost.data.domain import Domain
 from expost.data.encoding import Encoded
 from expost.data.labels import Label, NumericLabel, TimeLabel
 from expost.data.lazy import LazyTable
 from expost.data.people import ONE_PERSON, People
+from expost.data.ranges import choice_losses
 from expost.data.values import class_text
 from expost.exceptions import DomainError, FileError, PublicationError
-from expost.fitting.ex_post import streamed_terms
+from expost.fitting.ex_post import LossTerms, streamed_terms
 from expost.fitting.prediction import Predictors, predicted_labels
 from expost.fitting.private_fit import FALSE_ALARMS, plausible, recover
 from expost.losses import LogisticLoss, SoftmaxLoss
-from expost.page.promises import promised_together
+from expost.page.promises import choice_plans, promised_together
 from expost.publication import Publication
 from expost.publication.readings import encoded_for, encoded_records, encoded_rows, score_coefficients
 from expost.reports.base import Bounds, Figures, Scope
@@ -233,7 +236,9 @@ class _Bounded:
     @property
     def promised(self) -> float:
         """What the publications promise together, certified: at most the sum of their promises."""
-        together = promised_together(tuple(publication.release.plan for publication in self.read))
+        releases = [publication.release for publication in self.read]
+        plans = tuple(release.plan for release in releases)
+        together = promised_together(plans, choice_plans(releases))
         return math.inf if together is None else together[0]
 
     def document(self) -> dict[str, Any]:
@@ -273,6 +278,12 @@ class _Bounded:
         rest = "use --output to have them all" if output is None else f"all of them are in {legible(output)}"
         return f"\n{left:,} more {'records' if self.people is None else 'people'}: {rest}"
 
+    def _say_choices(self) -> None:
+        """Say what private choices cost that the publications used."""
+        chosen = chosen_cost(choice for one in self.read for choice in one.release.choices)
+        if chosen:
+            say(f"Every total counts {chosen:.4g} for ranges that were chosen from the table.")
+
     def show(self) -> None:
         """A table of the first records, and sentences on what it says."""
         output, of_people = self.options.output, {one.of_people for one in self.read}
@@ -284,6 +295,7 @@ class _Bounded:
         console.print(shown)
         if self.people is not None:
             say(_whose(self.person, of_people=True in of_people))
+        self._say_choices()
         say(Scope.of(self.scope).sentence(self.options.confidence))
         if self.options.wallet or len(self.read) > 1:
             offered = not self.options.wallet and self.people is None  # people have none
@@ -412,7 +424,7 @@ def losses(options: LossesOptions) -> None:
         check_figures(output, "exact losses", private=True, inputs=inputs, overwrite=reading.force)
         records = replace(encoded_records(read, table, None, options.weight, person), watch=watch)
         people, named = records.whose, person or reading.identifier
-        counted = tally.counted(_exact_losses(read, records))
+        counted = tally.counted(with_choices(_exact_losses(read, records), read.domain, table, person))
         if output is not None:
             written: Any = {"overwrite": reading.force, "dialect": dialect_of(reading)}
             write_losses(output, counted, table, named, people, **written)
@@ -455,8 +467,30 @@ def _check_declared(publication: Publication, weight: str | None, person: str | 
         )
 
 
-def _exact_losses(publication: Publication, encoded: Encoded) -> Iterator[FloatArray]:
-    """Everyone's exact loss, part by part, if the table could be the fitted one; private."""
+def with_choices(
+    parts: Iterable[LossTerms], domain: Domain | None, table: LazyTable, person: str | None = None
+) -> Iterator[FloatArray]:
+    """Everyone's exact loss from its terms, part by part, with ranges that were chosen; private."""
+    choices = () if domain is None else domain.choices or ()
+    if domain is None or not choices:
+        yield from (terms.loss for terms in parts)
+        return
+    whose = person or domain.person
+    if whose is not None and choices[0].unit == "row":
+        raise DomainError(
+            "ranges were chosen from the table for single rows, so that exact losses of families are not "
+            "known. Leave out `--person`."
+        )
+    own: Any = {"person": whose, "rows_per_person": domain.rows_per_person}
+    every, start = choice_losses(table, choices, dialect=table.dialect, **own), 0
+    for terms in parts:
+        count = len(terms.signed)
+        yield replace(terms, choices=every[start : start + count]).loss
+        start += count
+
+
+def _exact_losses(publication: Publication, encoded: Encoded) -> Iterator[LossTerms]:
+    """The terms of everyone's exact loss, part by part, if the table could be the fitted one; private."""
     plan = publication.release.plan
     records = encoded.checked_for(plan.loss, plan.max_weight)
     private = recover(publication.release, records)
@@ -471,4 +505,4 @@ def _exact_losses(publication: Publication, encoded: Encoded) -> Iterator[FloatA
             "with the publication, this table implies noise that is drawn less than once in "
             f"{1.0 / _DOUBTFUL:,.0f} fits. If some of its rows are missing, every figure is wrong."
         )
-    return (terms.loss for terms in streamed_terms(private, records, publication.loss, member=True))
+    return streamed_terms(private, records, publication.loss, member=True)

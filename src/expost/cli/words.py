@@ -2,7 +2,7 @@
 
 import math
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from expost.losses import AnyLoss, SmoothedPinball
 from expost.privacy.plan import Plan
 
 if TYPE_CHECKING:
+    from expost.data.choices import RangeChoice
     from expost.data.domain import Domain
     from expost.ledger import Account
     from expost.losses.corners import Corners
@@ -123,12 +124,16 @@ def explain(out: Console, plan: Plan, domain: "Domain", corners: "Corners | None
     dimension = columns + intercept_count(domain.label, fit_intercept=plan.fit_intercept)
     lines = Table.grid(padding=(0, 2))
     whole = "" if domain.person is None else ", with all of her rows or none"
+    choices = domain.choices or ()
+    epsilon = _whole_promise(plan, choices)
     promise = (
         f"A guess whether a person is in the table{whole}, which is right half of the time without the "
-        f"publication, is right at most {right_at_most(plan):g}% of the time with it, whatever else is known "
-        f"(ε = {plan.epsilon:g} at δ = {plan.delta:g})."
+        f"publication, is right at most {right_at_most(epsilon, plan.delta):g}% of the time with it, "
+        f"whatever else is known (ε = {epsilon:g} at δ = {plan.delta:g})."
     )
     lines.add_row("[bold]The promise[/bold]", promise)
+    if choices:
+        lines.add_row("[bold]The ranges[/bold]", _ranges(plan, choices))
     coefficients = plan.loss.coefficient_count(dimension)
     limits = "" if corners is None else f" {_limits(corners)}"
     modelled = f"{coefficients} coefficients, with noise{_of_what(plan.loss)}.{limits}"
@@ -165,6 +170,26 @@ def _of_what(loss: AnyLoss) -> str:
     return ", of the logarithm of the mean" if loss.log_link else ""
 
 
+def _whole_promise(plan: Plan, choices: "Sequence[RangeChoice]") -> float:
+    """The epsilon of the model and of the choices that were made for it, rounded up."""
+    if not choices:
+        return plan.epsilon
+    from expost.page.promises import promised_together
+
+    together = promised_together((plan,), tuple(choice.plan for choice in choices))
+    return math.inf if together is None else math.ceil(1e4 * together[0]) / 1e4
+
+
+def _ranges(plan: Plan, choices: "Sequence[RangeChoice]") -> str:
+    """What ranges that were chosen from the table cost."""
+    names = ", ".join(dict.fromkeys(choice.column for choice in choices))
+    spent = sum(choice.epsilon for choice in choices)
+    return (
+        f"Those of {legible(names)} were chosen from the table for ε = {spent:g}, which is spent. The "
+        f"promise and every figure count it beside the model's own ε = {plan.epsilon:g}."
+    )
+
+
 def _limits(corners: "Corners") -> str:
     """What an L1 penalty and bounds do to the coefficients."""
     l1, bounded = float(corners.l1.max()), int(((corners.low > -math.inf) | (corners.high < math.inf)).sum())
@@ -173,7 +198,7 @@ def _limits(corners: "Corners") -> str:
     return " ".join(found)
 
 
-def right_at_most(plan: Plan) -> float:
+def right_at_most(epsilon: float, delta: float) -> float:
     r"""How often a guess between two neighbouring tables is right at most, in percent, rounded up.
 
     .. math:: \frac{e^\epsilon + \delta}{e^\epsilon + 1}
@@ -186,7 +211,7 @@ def right_at_most(plan: Plan) -> float:
     -------
     Public.
     """
-    chance = (1.0 + plan.delta * math.exp(-plan.epsilon)) / (1.0 + math.exp(-plan.epsilon))
+    chance = (1.0 + delta * math.exp(-epsilon)) / (1.0 + math.exp(-epsilon))
     return math.ceil(1000.0 * chance - 1e-9) / 10.0
 
 

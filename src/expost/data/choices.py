@@ -1,10 +1,10 @@
 """Choices that were made privately among public candidates, as they are published, and ranges of columns."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +27,7 @@ _LEVELS = 1000
 
 IntArray = NDArray[np.int64]
 _Epsilon = Annotated[float, Field(gt=0.0, le=50.0)]
-_Name = Annotated[str, Field(pattern=r"\A[0-9a-f]{32}\z")]
+_Name = Annotated[str, Field(pattern=r"\A[0-9a-f]{64}\z")]
 _Level = Annotated[float, Field(gt=0.0, lt=1.0)]
 
 
@@ -157,6 +157,8 @@ class RangeChoice(Choice):
     column: Annotated[str, Field(min_length=1)]
     end: Literal["low", "high"]
     level: _Level
+    missing: float | None = None
+    """What a missing value counted as."""
     candidates: Annotated[tuple[float, ...], Field(min_length=2, strict=False)]
 
     @model_validator(mode="after")
@@ -202,3 +204,12 @@ def check_grid(name: str, grid: Sequence[float]) -> None:
     steps = np.diff(np.array(grid, dtype=np.float64))
     if not (math.isfinite(grid[0]) and math.isfinite(grid[-1]) and np.all(steps > 0.0)):
         raise ValueError(f"`grid` of `{name}` must rise from each number to the next")
+
+
+def chosen_cost(choices: Iterable[Choice], rows: Any = 1) -> Any:
+    """What choices cost at most together, each counted once by its id, for so many rows that change at once.
+
+    What is promised to a person holds for all of her rows.
+    """
+    once = {one.id: one for one in choices}.values()
+    return sum((one.epsilon * (rows if one.unit == "row" else 1) for one in once), start=0.0)

@@ -3,7 +3,7 @@
 import math
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -18,6 +18,7 @@ from expost._common.files import atomic_write
 from expost._common.summary import Summarized, Summary
 from expost._common.typing import FloatArray
 from expost._common.validation import LibraryName, UnitName
+from expost.data.choices import RangeChoice
 from expost.data.dialect import PLAIN, Dialect
 from expost.data.features import Date, Feature, Interaction, Number, check_interactions
 from expost.data.labels import Class, Classified, Label, NumericLabel, RowsLabel, label_parts
@@ -34,6 +35,8 @@ from expost.exceptions import DomainError, printable
 
 # What a skeleton of a domain file holds in place of each value that must be declared.
 PLACEHOLDER = "FILL IN"
+PRIVATE = "private"
+"""In the place of a bound that is to be chosen by `expost choose`."""
 # How many features, and how many characters of their values, are shown of a domain.
 _MOST_FEATURES, _LONGEST_LIST = 50, 80
 MOST_ROWS = 1_000_000
@@ -73,6 +76,9 @@ class Domain(Summarized, Texts):
         With None each person counts once, and a row weighs one divided by the number of her rows: the model
         is of the average person. With a number n a row weighs 1/n, or less where somebody has more of them:
         rows count alike, and the model is of the average row.
+    choices
+        Ends of ranges that `expost choose` chose from the table, with what that cost: they are published, and
+        every figure counts them.
     ignore
         Columns of the table that the model must not use, such as identifiers. They are not published. Columns
         that are named nowhere are not used either; ``expost check`` lists them.
@@ -105,6 +111,8 @@ class Domain(Summarized, Texts):
 
     missing_words: Annotated[tuple[Text, ...], Field(strict=False)] = ()
     interactions: Annotated[tuple[Interaction, ...], Field(strict=False)] = ()
+
+    choices: Annotated[tuple[RangeChoice, ...] | None, Field(strict=False)] = None
 
     text_names = ("publication", "missing_words")
     added_names = ("interactions",)
@@ -146,6 +154,13 @@ class Domain(Summarized, Texts):
         check_interactions(self.interactions, self.features)
         if len(set(self.column_names)) < len(self.column_names):
             raise ValueError("a feature must not be named like a category of another, such as 'ward=north'")
+        return self
+
+    @model_validator(mode="after")
+    def _choices_declared(self) -> Self:
+        names = {part.name for part in (*self.features, self.label)}
+        if not names.issuperset(one.column for one in self.choices or ()):
+            raise ValueError("`choices` must be of the ranges of declared columns")
         return self
 
     @model_validator(mode="after")
@@ -263,11 +278,14 @@ class Domain(Summarized, Texts):
         return cls.from_toml(text)
 
     @classmethod
-    def from_toml(cls, text: str) -> Self:
-        """Read the text of a domain file, or raise DomainError."""
+    def from_toml(cls, text: str, *, change: Callable[[dict[str, Any]], None] | None = None) -> Self:
+        """Read the text of a domain file, or raise DomainError; ``change`` is made to what it says first."""
         try:
             content = tomllib.loads(text)
             _check_filled(content)
+            if change is not None:
+                change(content)
+            _check_chosen(content)
             declared = cls.model_validate(content)
             _check_defaults(declared.features)
             return declared
@@ -283,6 +301,7 @@ class Domain(Summarized, Texts):
                 Interaction,
                 PublicationTexts,
                 Contact,
+                RangeChoice,
                 *kinds,
             )
             keys = {key for model in models for key in model.model_fields}
@@ -304,6 +323,7 @@ class Domain(Summarized, Texts):
         parts.append(f"[label]\n{toml_lines(self.label)}")
         if self.missing_words != self.table.missing_words:
             parts.insert(0, f"missing_words = {toml_value(self.missing_words)}\n")
+        parts += _chosen_lines(self.choices)
         if self.publication is not None:
             parts.append(f"[publication]\n{toml_lines(self.publication)}")
         return "\n".join(parts)
@@ -413,3 +433,18 @@ def _check_filled(content: Mapping[str, Any]) -> None:
             f"the domain file still says {PLACEHOLDER!r} for {named}. Write what is known about it without "
             "looking at the table."
         )
+
+
+def _check_chosen(content: Mapping[str, Any]) -> None:
+    """Raise DomainError if a range is still to be chosen; it names the first column."""
+    features = content.get("features")
+    for part in [*(features if isinstance(features, list) else []), content.get("label")]:
+        if isinstance(part, Mapping) and PRIVATE in (part.get("low"), part.get("high")):
+            raise DomainError(
+                f"the range of {part.get('name')!r} is to be chosen privately, and has not been. Choose it "
+                "first: expost choose DOMAIN.toml TABLE -o chosen.toml"
+            )
+
+
+def _chosen_lines(choices: Sequence[RangeChoice] | None) -> list[str]:
+    return [f"[[choices]]\n{toml_lines(choice)}" for choice in choices or ()]

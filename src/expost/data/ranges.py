@@ -1,14 +1,17 @@
 """Ranges of columns that are chosen privately: their columns, read whole, and the exact losses of rows."""
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, Self
 
 import numpy as np
 
 from expost._common.typing import FloatArray
-from expost.data.choices import NUMBERS, ONE, IntArray, RangeChoice
+from expost.data.choices import MOST_CANDIDATES, NUMBERS, ONE, IntArray, RangeChoice
 from expost.data.dialect import PLAIN, Dialect
+from expost.data.domain import PRIVATE, Domain
 from expost.data.frame_tables import columns_of, plain_column
 from expost.data.lazy import LazyTable
 from expost.data.people import People
@@ -17,6 +20,10 @@ from expost.exceptions import DomainError
 
 # Rows of a file that are read at a time.
 _LENGTH = 1 << 16
+# The quantiles that the ends of a range are chosen close to where none are declared.
+_LEVELS = (0.01, 0.99)
+_ENDS = ("low", "high")
+_NONE = "0" * 64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,16 +60,17 @@ class Column:
 
 def read_columns(
     table: Any,
-    wanted: Mapping[str, float | None],
+    choices: Sequence[RangeChoice],
     *,
     dialect: Dialect = PLAIN,
     person: str | None = None,
     rows_per_person: int | None = None,
 ) -> dict[str, Column]:
-    """Columns of numbers by their names, each with what a missing value counts as, and whose the rows are.
+    """The columns of choices by their names, as numbers, and whose the rows are; private.
 
     Raises DomainError, which names a column and no value, for what is no number or has no default.
     """
+    wanted = {one.column: one.missing for one in choices}
     parts: dict[str, list[FloatArray]] = {name: [] for name in wanted}
     found: list[People] = []
     for cells in _batches(table, [*wanted, *([] if person is None else [person])]):
@@ -102,3 +110,153 @@ def _read_batches(table: LazyTable, names: list[str]) -> Iterator[Mapping[str, A
     for piece in table.pieces():
         for batch in piece.batches(names, _LENGTH):
             yield {name: batch.column(name) for name in names}
+
+
+def choice_losses(
+    table: Any,
+    choices: Sequence[RangeChoice],
+    *,
+    dialect: Dialect = PLAIN,
+    person: str | None = None,
+    rows_per_person: int | None = None,
+) -> FloatArray:
+    """What choices of ranges cost each member together, exactly and with its sign; private."""
+    people: Any = {"person": person, "rows_per_person": rows_per_person}
+    columns = read_columns(table, choices, dialect=dialect, **people)
+    return np.asarray(np.sum([columns[one.column].losses(one) for one in choices], axis=0))
+
+
+@dataclass(frozen=True)
+class AskedRanges:
+    """A domain file in which the ends of some ranges are to be chosen privately; public.
+
+    Attributes
+    ----------
+    domain
+        The domain with the ends of the grids for those that are to be chosen.
+    ends
+        What is to be chosen: its place and its id say nothing yet.
+    """
+
+    domain: Domain
+    ends: tuple[RangeChoice, ...]
+
+    @classmethod
+    def from_toml(cls, text: str, epsilon: float) -> Self:
+        """Read the text of a domain file, or raise DomainError; all choices share the budget equally."""
+        found: list[dict[str, Any]] = []
+        domain = Domain.from_toml(text, change=lambda content: found.extend(_taken_out(content)))
+        if not found:
+            raise DomainError(
+                f'the domain file asks for no choice. Write `low = "{PRIVATE}"` or `high = "{PRIVATE}"` for '
+                "a column of numbers whose range nobody knows, and a `grid` of candidates."
+            )
+        shared: Any = {"epsilon": epsilon / len(found), "id": _NONE, "place": 0, "unit": domain.unit}
+        return cls(domain, tuple(RangeChoice(**one, **shared) for one in found))
+
+    def read(self, table: Any) -> dict[str, Column]:
+        """The columns of a table; private."""
+        domain = self.domain
+        people: Any = {"person": domain.person, "rows_per_person": domain.rows_per_person}
+        return read_columns(table, self.ends, dialect=domain.table, **people)
+
+    def resolved(self, chosen: Sequence[RangeChoice]) -> Domain:
+        """The domain with the ranges that were chosen, from these alone; defaults are moved inside them."""
+        changed = {}
+        for part in (*self.domain.features, self.domain.label):
+            ends: dict[str, RangeChoice] = {one.end: one for one in chosen if one.column == part.name}
+            if ends:
+                changed[part.name] = part.model_copy(update=_inside(part, *_limits(part, ends)))
+        features = tuple(changed.get(one.name, one) for one in self.domain.features)
+        label = changed.get(self.domain.label.name, self.domain.label)
+        before = self.domain.choices or ()
+        return self.domain.model_copy(
+            update={"features": features, "label": label, "choices": (*before, *chosen)}
+        )
+
+
+def _taken_out(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Take grids and levels out of a domain file, and put ends of grids where bounds are to be chosen."""
+    features = content.get("features")
+    for part in [*(features if isinstance(features, list) else []), content.get("label")]:
+        if isinstance(part, dict) and PRIVATE in (part.get("low"), part.get("high")):
+            yield from _asked_of(part)
+
+
+def _asked_of(part: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What is to be chosen of one column, which then has the ends of its grid for bounds."""
+    name = part.get("name")
+    if part.get("kind") != "number" or "knots" in part:
+        raise DomainError(
+            f"the range of {name!r} cannot be chosen: it must be of the kind `number`, without `knots`."
+        )
+    grid, levels = _grid(name, part.pop("grid", None)), _levels(name, part.pop("levels", _LEVELS))
+    ends = dict(zip(_ENDS, zip(levels, (grid[0], grid[-1]), strict=True), strict=True))
+    asked = {end: ends[end] for end in _ENDS if part.get(end) == PRIVATE}
+    part.update({end: stand_in for end, (_, stand_in) in asked.items()})
+    if len(asked) == 1 and not _outside(part, next(iter(asked)), grid):
+        raise DomainError(f"the bound of {name!r} that is declared must be a number outside its `grid`.")
+    shared = {"column": name, "candidates": grid, "missing": part.get("missing")}
+    yield from ({"end": end, "level": level, **shared} for end, (level, _) in asked.items())
+
+
+def _outside(part: Mapping[str, Any], chosen: str, grid: Sequence[float]) -> bool:
+    """Whether the end that is not chosen is a number that lies beyond every candidate for the other."""
+    declared = part["high" if chosen == "low" else "low"]
+    return _is_number(declared) and bool(declared > grid[-1] if chosen == "low" else declared < grid[0])
+
+
+def _grid(name: Any, declared: Any) -> tuple[float, ...]:
+    """The candidates for a bound: a list of rising numbers, or so many equal steps from one to another."""
+    grid = _stepped(declared) if isinstance(declared, dict) else declared
+    if not isinstance(grid, list) or not all(map(_is_number, grid)):
+        raise DomainError(
+            f"the range of {name!r} is to be chosen privately, and needs a public `grid` of candidates: a "
+            "list of rising numbers, or { from = 0, to = 100000, steps = 200 }."
+        )
+    if not 2 <= len(grid) <= MOST_CANDIDATES or not all(one < other for one, other in pairwise(grid)):
+        raise DomainError(
+            f"the `grid` of {name!r} must be between 2 and {MOST_CANDIDATES:,} numbers that rise."
+        )
+    return tuple(map(float, grid))
+
+
+def _stepped(declared: Mapping[str, Any]) -> list[float] | None:
+    """The numbers of a grid that is declared by its ends and its steps; None where it is not."""
+    first, last, steps = (declared.get(key) for key in ("from", "to", "steps"))
+    if len(declared) != 3 or not isinstance(steps, int) or not 1 <= steps < MOST_CANDIDATES:
+        return None
+    if not (_is_number(first) and _is_number(last)):
+        return None
+    return [first + (last - first) * place / steps for place in range(steps + 1)]  # type: ignore[operator]
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+def _levels(name: Any, levels: Any) -> tuple[float, float]:
+    pair = list(levels) if isinstance(levels, list | tuple) else []
+    if len(pair) != 2 or not all(map(_is_number, pair)) or not 0.0 < pair[0] < pair[1] < 1.0:
+        raise DomainError(
+            f"`levels` of {name!r} must be two rising numbers between 0 and 1, such as [0.01, 0.99]."
+        )
+    return pair[0], pair[1]
+
+
+def _limits(part: Any, ends: Mapping[str, RangeChoice]) -> tuple[float, float]:
+    """Rising bounds; where both were chosen and do not rise, what lies between them or next to them."""
+    if len(ends) == 1:
+        return tuple(ends[end].chosen if end in ends else getattr(part, end) for end in _ENDS)  # type: ignore
+    grid = ends["low"].candidates
+    first, last = sorted(one.place for one in ends.values())
+    if first == last:
+        first, last = max(first - 1, 0), min(last + 1, len(grid) - 1)
+    return grid[first], grid[last]
+
+
+def _inside(part: Any, low: float, high: float) -> dict[str, float]:
+    """Bounds of a part, with its default and its example moved inside them."""
+    others = {key: getattr(part, key, None) for key in ("missing", "example")}
+    moved = {key: min(max(value, low), high) for key, value in others.items() if value is not None}
+    return {"low": low, "high": high, **moved}

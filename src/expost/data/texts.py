@@ -270,7 +270,7 @@ def quoted(text: str) -> str:
     return "".join(letter if letter.isprintable() else f"\\U{ord(letter):08x}" for letter in letters)
 
 
-def toml_lines(part: DeclaredModel) -> str:
+def toml_lines(part: BaseModel) -> str:
     """The lines of a domain file that declare a part: its kind, and what is not the default; texts last."""
     fields = type(part).model_fields
     texts = part.text_names if isinstance(part, Texts) else ()

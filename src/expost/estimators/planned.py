@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Literal, overload
 
@@ -15,7 +15,11 @@ from expost._common.namespaces import namespace_of
 from expost._common.progress import Step, shown_steps
 from expost._common.typing import FloatArray
 from expost._common.validation import UnitName, parameter_error, warn_caller
+from expost.data.choices import RangeChoice
+from expost.data.domain import Domain
 from expost.data.encoding import Encoded
+from expost.data.ranges import choice_losses
+from expost.data.tables import as_lazy
 from expost.exceptions import (
     DomainError,
     LedgerError,
@@ -24,6 +28,7 @@ from expost.exceptions import (
     PrivateStateError,
     UncountedWarning,
 )
+from expost.fitting.choose import count_choices, uncounted
 from expost.fitting.ex_post import LossTerms, streamed_terms
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import noise_source
@@ -50,6 +55,8 @@ class Spending:
     account: Any
     insecure: bool
     began: datetime = field(default_factory=lambda: datetime.now(UTC))
+    choices: tuple[RangeChoice, ...] = ()
+    """Ranges of the domain that were chosen from the table: each is counted once."""
     number: int | None = None
 
     def __post_init__(self) -> None:
@@ -60,7 +67,7 @@ class Spending:
     def check(self, plan: Plan) -> None:
         """Refuse a plan that would overdraw the account, or warn of a second fit without one."""
         if self.account is not None:
-            self.account.check(plan)
+            self.account.check(*(one.plan for one in uncounted(self.choices, self.account)), plan)
         elif self.estimator in _UNCOUNTED and _WARNED.setdefault(self.estimator, self) is self:
             warn_caller(
                 f"this process fits {self.estimator} once more and nobody counts what that spends: every fit "
@@ -74,6 +81,7 @@ class Spending:
         if self.account is None:
             _UNCOUNTED.add(self.estimator)
         else:
+            count_choices(self.choices, self.account)
             self.number = self.account.enter(
                 plan, note=self.estimator, insecure=self.insecure, began=self.began
             )
@@ -203,11 +211,26 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         if self.plan_.unit == "person":
             check_people(self.plan_, records.people)
         parts = streamed_terms(private, records, self.plan_.loss, member=member)
+        domain = getattr(self, "domain", None)
+        if domain is not None and domain.choices:
+            terms = replace(LossTerms.joined(parts), choices=self._of_choices(X, domain, member, groups))
+            return terms if return_terms else terms.loss
         if return_terms:
             return LossTerms.joined(parts)
         losses = [terms.loss for terms in parts]
         everyone: FloatArray = namespace_of(losses[0]).concat(losses)
         return everyone
+
+    def _of_choices(self, X: Any, domain: Domain, member: Any, groups: Any) -> FloatArray:
+        """What ranges that were chosen from the table cost each member."""
+        if member is not True or groups is not None:
+            raise ParameterError(
+                "`member` must be True, and `groups` left out, where ranges of the domain were chosen from "
+                "the table: what that cost is known of its members only."
+            )
+        people: Any = {"person": domain.person, "rows_per_person": domain.rows_per_person}
+        table = X if (lazy := as_lazy(X, domain)) is None else lazy
+        return choice_losses(table, domain.choices or (), dialect=domain.table, **people)
 
     def _given_plan(self) -> Plan | None:
         """The plan that was given, if one was; refused where it is not for this model or says otherwise."""
@@ -275,7 +298,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         try:
             with shown_steps(bool(self.verbose)) as step:
                 step("Planning")
-                yield Spending(type(self).__name__, account, insecure=self.random_state is not None), step
+                domain: Domain | None = getattr(self, "domain", None)
+                chosen = () if domain is None else domain.choices or ()
+                insecure = self.random_state is not None
+                yield Spending(type(self).__name__, account, insecure=insecure, choices=chosen), step
         except BaseException:
             self.__dict__ = before
             raise

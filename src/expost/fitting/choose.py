@@ -101,49 +101,67 @@ def choose(
     plan, noise = ChoicePlan(epsilon, len(named), unit), noise_source(random_state)
     rate = Fraction(plan.epsilon) / ONE
     sums = rounded_scores(scores, len(named)).sum(axis=0).tolist()
-    entries = _entered(account, {"choice": plan}, noise)
-    place = draw([rate * one for one in sums], noise)
-    _finished(account, entries)
-    return Choice(
+    entries = _entered(account, {"choice": plan}, insecure=noise.insecure)
+    choice = Choice(
         candidates=named,
-        place=place,
+        place=draw([rate * one for one in sums], noise),
         epsilon=float(plan.epsilon),
         unit=unit,  # type: ignore[arg-type]  # checked by the plan
-        id=secrets.token_hex(16),
+        id=secrets.token_hex(32),
         insecure=noise.insecure,
     )
+    _finished(account, entries, [choice])
+    return choice
 
 
 def choose_ranges(
-    asked: Mapping[str, RangeChoice],
+    asked: Sequence[RangeChoice],
     columns: Mapping[str, Column],
     *,
     account: Account | None = None,
     random_state: Any = None,
 ) -> tuple[RangeChoice, ...]:
-    """Choose ends of columns' ranges; ``asked`` has them by what the ledger is to say of each."""
+    """Choose ends of columns' ranges; all of them are entered in the account first, or none is chosen."""
     noise = noise_source(random_state)
-    weights = {note: columns[one.column].histogram(one) for note, one in asked.items()}
-    entries = _entered(account, {note: one.plan for note, one in asked.items()}, noise)
+    exponents = [one.exponents(columns[one.column].histogram(one)) for one in asked]
+    entries = _entered(account, _plans(asked), insecure=noise.insecure)
     found = tuple(
         one.model_copy(
             update={
-                "place": draw(one.exponents(weights[note]), noise),
-                "id": secrets.token_hex(16),
+                "place": draw(own, noise),
+                "id": secrets.token_hex(32),
                 "insecure": noise.insecure,
             }
         )
-        for note, one in asked.items()
+        for one, own in zip(asked, exponents, strict=True)
     )
-    _finished(account, entries)
+    _finished(account, entries, found)
     return found
 
 
-def _entered(account: Account | None, plans: Mapping[str, ChoicePlan], noise: NoiseSource) -> list[int]:
-    return [] if account is None else account.enter_all(plans, insecure=noise.insecure)
+def uncounted(choices: Sequence[RangeChoice], account: Account) -> tuple[RangeChoice, ...]:
+    """The choices that an account does not count yet."""
+    counted = {entry.sha256 for entry in account.entries}
+    return tuple(one for one in choices if one.id not in counted)
 
 
-def _finished(account: Account | None, entries: Sequence[int]) -> None:
-    if account is not None:
-        for number in entries:
-            account.finish(number)
+def count_choices(choices: Sequence[RangeChoice], account: Account) -> None:
+    """Enter choices that were made without an account, each once."""
+    left = uncounted(choices, account)
+    if left:
+        insecure = any(one.insecure for one in left)
+        _finished(account, _entered(account, _plans(left), insecure=insecure), left)
+
+
+def _plans(choices: Sequence[RangeChoice]) -> dict[str, ChoicePlan]:
+    return {f"range of {one.column}: {one.end}": one.plan for one in choices}
+
+
+def _entered(account: Account | None, plans: Mapping[str, ChoicePlan], *, insecure: bool) -> list[int]:
+    return [] if account is None else account.enter_all(plans, insecure=insecure)
+
+
+def _finished(account: Account | None, entries: Sequence[int], choices: Sequence[Choice]) -> None:
+    for number, choice in zip(entries, choices, strict=False):
+        assert account is not None
+        account.finish(number, sha256=choice.id)

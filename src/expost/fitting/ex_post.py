@@ -51,11 +51,14 @@ class LossTerms:
     :class:`~expost.fitting.contributions.Totals` has the formula.
     """
 
+    choices: FloatArray | None = None
+    """The log ratio of the probabilities of ranges that were chosen from the table, where there are some."""
+
     @property
     def signed(self) -> FloatArray:
         """Log density ratio, actual table over its neighbour."""
-        model = self.determinant + self.quadratic + self.inner_product
-        return model if self.recalibration is None else model + self.recalibration
+        others = [part for part in (self.recalibration, self.choices) if part is not None]
+        return sum(others, start=self.determinant + self.quadratic + self.inner_product)
 
     @property
     def loss(self) -> FloatArray:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from expost._common.typing import FloatArray
+from expost.data.choices import Choice
 from expost.losses.corners import Corners
 from expost.privacy.plan import Plan
 
@@ -36,6 +37,8 @@ class Release:
     """The noisy sums that recalibrate the model: a histogram or moments, by the loss."""
     insecure: bool = False
     """Whether the noise came from a seed: then the guarantee is void."""
+    choices: tuple[Choice, ...] = ()
+    """Private choices that were made for it from the same table: every total counts what they cost."""
 
 
 def pack(matrix: FloatArray) -> list[float]:

@@ -17,8 +17,7 @@ from expost.data.labels import Label
 from expost.data.texts import Contact, PublicationTexts
 from expost.data.weights import Weighting
 from expost.fitting.release import Release
-from expost.page.promises import promised_together
-from expost.privacy.plan import Plan
+from expost.page.promises import choice_plans, promised_together
 
 
 class PublishedFile(Protocol):
@@ -246,12 +245,13 @@ def _unit(publications: Sequence[PublishedFile], language: Language) -> list[str
     return [language.say("lead.unit", everyone=everyone, rows=rows)]
 
 
-def _guess(plans: Sequence[Plan], language: Language, *, insecure: bool) -> Fact:
+def _guess(releases: Sequence[Release], language: Language, *, insecure: bool) -> Fact:
     """How often a guess who is in the table can be right."""
+    plans, choices = tuple(release.plan for release in releases), choice_plans(releases)
     value, reason, right = "none", "own", None
     if insecure:
         value, reason = "void", "test"
-    elif (together := promised_together(tuple(plans))) is not None:
+    elif (together := promised_together(plans, choices)) is not None:
         value, reason, right = "value", "luck", right_of_hundred(together[0])
     say = language.say
     return Fact(say("label.guess"), say(f"label.guess_{value}", n=right), say(f"label.guess_{reason}"))
@@ -265,7 +265,7 @@ def _facts(publications: Sequence[PublishedFile], contact: Contact | None, langu
     return [
         Fact(say("label.who"), say("label.who_value")),
         Fact(say("label.names"), say("label.names_value"), strong=True),
-        _guess([publication.release.plan for publication in publications], language, insecure=insecure),
+        _guess([publication.release for publication in publications], language, insecure=insecure),
         Fact(say("label.protection"), say(f"label.protection_{'none' if insecure else 'value'}")),
         Fact(say("label.outside"), say("label.outside_value"), strong=True),
         Fact(say("label.questions"), asked or say("label.questions_none"), email=email),

@@ -30,11 +30,10 @@ from expost.page.people import (
     most_rows,
     person_quantiles,
 )
-from expost.page.promises import promises
-from expost.privacy.plan import Plan
+from expost.page.promises import choice_plans, promised_together, promises
 from expost.privacy.recalibration import MOMENT_WEIGHTS, cell_ends
 from expost.reports.base import CONFIDENCE, Scope
-from expost.reports.evaluate import SLACK, TightReader
+from expost.reports.evaluate import SLACK, TightReader, spent_on_choices
 from expost.reports.forgotten import Forgotten
 from expost.reports.intervals import Determinant, gradient_factors, noise_factors
 from expost.reports.laws import Drift
@@ -223,7 +222,7 @@ def payload(publications: Sequence[PublishedFile]) -> dict[str, Any]:
             "scales": [_finite(first_scale(release.plan)) for release in releases],
             "logarithms": [2.0 * math.log(1.0 / (1.0 - level)) for level in CONFIDENCES.values()],
         },
-        **_promised([release.plan for release in releases]),
+        **_promised(releases),
         "missing_words": sorted(set(chain.from_iterable(map(_missing_words, publications)))),
         "publications": [
             _numbers(publication, len(publications)) | used
@@ -232,11 +231,19 @@ def payload(publications: Sequence[PublishedFile]) -> dict[str, Any]:
     }
 
 
-def _promised(plans: Sequence[Plan]) -> dict[str, Any]:
-    """What was promised for all publications together."""
+def _chosen(*releases: Release) -> dict[str, float]:
+    """What private choices cost that releases used, each once; nothing where there are none."""
+    cost = spent_on_choices(releases)
+    return {"chosen": cost} if cost else {}
+
+
+def _promised(releases: Sequence[Release]) -> dict[str, Any]:
+    """What was promised for all publications together, and what private choices cost that they used."""
+    plans = [release.plan for release in releases]
     return {
-        "promises": promises(plans, [family_promises(plan) for plan in plans]),
+        "promises": promises(plans, [family_promises(plan) for plan in plans], choice_plans(releases)),
         "promised_delta": sum(plan.delta for plan in plans),
+        **_chosen(*releases),
     }
 
 
@@ -247,7 +254,7 @@ def _missing_words(publication: PublishedFile) -> tuple[str, ...]:
 def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
     release, gradient = publication.release, publication.release.gradient
     plan, loss = release.plan, release.plan.loss
-    drift = Drift.of(release)
+    drift, promised = Drift.of(release), promised_together((plan,), choice_plans([release]))
     bases: list[FloatArray] = []
     spectra: list[FloatArray] = []
     levels = [
@@ -277,7 +284,7 @@ def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
         "gradient": None if gradient is None else gradient.reshape(loss.outputs, -1).tolist(),
         **_recalibration(release),
         "plan": {
-            "epsilon": plan.epsilon if plan.profile is not None else None,
+            "epsilon": None if promised is None else promised[0],
             "delta": plan.delta,
             "l2": plan.l2,
             "report": plan.report,
@@ -287,6 +294,7 @@ def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
             "unit": ("row", "person")[publication.of_people],
         },
         "rows_per_person": publication.weighting.rows_per_person,
+        **_chosen(release),
         "most_rows": most_rows(plan, None),
         "largest_row": largest_row(plan),
         "spectrum": packed(spectrum),

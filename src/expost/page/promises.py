@@ -1,22 +1,27 @@
 """What was promised for all publications of a page together: by the certified composition of their plans."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 
 from expost.exceptions import MissingExtraError
+from expost.fitting.release import Release
+from expost.privacy.choices import ChoicePlan
 from expost.privacy.composition import compose
 from expost.privacy.plan import Plan
+from expost.privacy.profile_curve import AnyPlan
 
 
 @cache
-def promised_together(plans: tuple[Plan, ...]) -> tuple[float, float] | None:
+def promised_together(
+    plans: tuple[Plan, ...], choices: tuple[ChoicePlan, ...] = ()
+) -> tuple[float, float] | None:
     r"""The :math:`(\epsilon, \delta)` that plans promise together, or None where one promises nothing.
 
     :math:`\delta` is the sum of theirs. Publications cost less together than one by one, so
     :math:`\epsilon` is that of :func:`expost.compose`, where the extra ``ledger`` is installed and the plans
-    are for one unit, and at most the sum of theirs.
+    are for one unit, and at most the sum of theirs. Private choices that were made for them are counted.
 
     Privacy
     -------
@@ -24,21 +29,33 @@ def promised_together(plans: tuple[Plan, ...]) -> tuple[float, float] | None:
     """
     if any(plan.profile is None for plan in plans):
         return None
-    added, delta = sum(plan.epsilon for plan in plans), sum(plan.delta for plan in plans)
-    if len(plans) > 1 and len({plan.unit for plan in plans}) == 1:
+    every: tuple[AnyPlan, ...] = (*plans, *choices)
+    added, delta = sum((plan.epsilon for plan in every), start=0.0), sum(plan.delta for plan in plans)
+    if len(every) > 1 and len({plan.unit for plan in every}) == 1:
         with suppress(MissingExtraError):
-            added = min(added, compose(plans).epsilon_at(delta))
+            added = min(added, compose(every).epsilon_at(delta))
     return added, delta
 
 
-def promises(plans: Sequence[Plan], families: Sequence[Sequence[float | None]]) -> list[float | None]:
+def choice_plans(releases: Iterable[Release]) -> tuple[ChoicePlan, ...]:
+    """The plans of all private choices that releases used, each once."""
+    every = (choice for release in releases for choice in release.choices)
+    return tuple(choice.plan for choice in {one.id: one for one in every}.values())
+
+
+def promises(
+    plans: Sequence[Plan],
+    families: Sequence[Sequence[float | None]],
+    choices: tuple[ChoicePlan, ...] = (),
+) -> list[float | None]:
     """The promised ε for one record or person, for two of them and so on, of all plans together.
 
     ``families`` has those of each plan for two, three and so on; of these only sums are known.
     """
-    together = promised_together(tuple(plans))
+    together = promised_together(tuple(plans), choices)
     sizes = range(min(map(len, families), default=0))
-    sums = [_added([family[size] for family in families]) for size in sizes]
+    chosen = sum(choice.epsilon for choice in choices)
+    sums = [_added([*(family[size] for family in families), (size + 2) * chosen]) for size in sizes]
     return [None if together is None else together[0], *sums]
 
 

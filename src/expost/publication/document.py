@@ -106,6 +106,7 @@ class PublishedDocument(FrozenModel):
             eigenvalue=self.statistics.eigenvalue,
             recalibration=None if added is None else _frozen(added),
             insecure=self.insecure is not None,
+            choices=() if self.domain is None else self.domain.choices or (),
         )
 
 
@@ -142,13 +143,13 @@ def as_json(document: PublishedDocument) -> dict[str, Any]:
 
 # Fields that were added to the format: left out where they say nothing.
 _ADDED = (
-    *("reduced", "unit", "weights", "outcome", "corners", "rows_per_person"),
+    *("reduced", "unit", "weights", "outcome", "corners", "rows_per_person", "choices"),
     *("sigma_recalibration", "recalibration_grid", "recalibration"),
 )
 
 
 def _without_absent(document: dict[str, Any]) -> dict[str, Any]:
-    names = ("plan", "weights", "precision", "statistics")
+    names = ("plan", "weights", "precision", "statistics", "domain")
     for part in (document, *(document[name] or {} for name in names if name in document)):
         for name in _ADDED:
             if part.get(name, ...) is None:

@@ -23,6 +23,7 @@ from expost._common.strict_json import (
 from expost._common.summary import Summarized, Summary
 from expost._common.typing import FloatArray
 from expost._common.validation import LanguageName, Simultaneous, parameter_error
+from expost.data.choices import chosen_cost
 from expost.data.domain import Domain
 from expost.data.labels import Label
 from expost.data.weights import UNWEIGHTED, Weighting
@@ -235,6 +236,8 @@ class Publication(Summarized, ReadableDocument):
         if self.plan.epsilon is None:
             return "no worst case"
         whom = ", for each person with all of her rows" if self.of_people else ""
+        chosen = chosen_cost(self.release.choices)
+        whom += f", and epsilon={chosen:g} for ranges that were chosen" if chosen else ""
         return f"epsilon={self.plan.epsilon:g}, delta={self.plan.delta:g}{whom}"
 
     def _weights(self) -> str:

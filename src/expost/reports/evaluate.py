@@ -1,7 +1,7 @@
 """Every record's interval, cost and total, from a release and the record alone, in one pass."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any
@@ -13,6 +13,7 @@ from expost._common.namespaces import HERE, Space, namespace_of
 from expost._common.typing import FloatArray
 from expost._common.validation import Simultaneous
 from expost.data.blocks import Block
+from expost.data.choices import chosen_cost
 from expost.data.encoding import Encoded
 from expost.data.people import People
 from expost.data.rows import DenseRows, row_blocks
@@ -285,6 +286,26 @@ def streamed_figures(
 
     Too many records for ``simultaneous`` may be noticed, and refused, only at the end.
     """
+    found = model_figures(release, records, confidence=confidence, member=member, simultaneous=simultaneous)
+    cost = spent_on_choices([release], rows_at_once(records))
+    return (figures._replace(total=figures.total + cost) for figures in found) if release.choices else found
+
+
+def spent_on_choices(releases: Sequence[Release], rows: Any = 1) -> Any:
+    """What private choices that releases used cost at most, each once, for so many rows at once."""
+    return chosen_cost((choice for release in releases for choice in release.choices), rows)
+
+
+def rows_at_once(records: Encoded) -> Any:
+    """How many rows change at once: those of each person or family, or one."""
+    people = records.people
+    return 1 if people is None else people.counts + people.forgotten
+
+
+def model_figures(
+    release: Release, records: Encoded, *, confidence: float, member: Any, simultaneous: Simultaneous
+) -> Iterator[Figures]:
+    """The figures without what private choices cost."""
     failure = check_confidence(confidence)
     scope = Scope.of(simultaneous)
     check_unit(release, records)

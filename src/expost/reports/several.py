@@ -17,7 +17,15 @@ from expost.data.rows import row_blocks
 from expost.exceptions import ParameterError
 from expost.fitting.release import Release
 from expost.reports.base import Figures, Scope, Shares, check_confidence, sides_of
-from expost.reports.evaluate import SLACK, TightReader, check_unit, row_width, streamed_figures
+from expost.reports.evaluate import (
+    SLACK,
+    TightReader,
+    check_unit,
+    model_figures,
+    row_width,
+    rows_at_once,
+    spent_on_choices,
+)
 from expost.reports.intervals import noise_factors, weight_of
 from expost.reports.laws import NO_DRIFT, Chi, chi_quantile, conditional_quantile, person_law
 from expost.reports.records import records_of
@@ -75,6 +83,20 @@ def streamed_totals(
     simultaneous: Simultaneous,
 ) -> Iterator[FloatArray]:
     """The bounds of :func:`evaluate_several`, one part of the records after the other."""
+    found = _model_totals(releases, records, confidence=confidence, member=member, simultaneous=simultaneous)
+    cost = spent_on_choices(releases, rows_at_once(records[0]))
+    return (part + cost for part in found) if any(release.choices for release in releases) else found
+
+
+def _model_totals(
+    releases: Sequence[Release],
+    records: Sequence[Encoded],
+    *,
+    confidence: float,
+    member: bool | None,
+    simultaneous: Simultaneous,
+) -> Iterator[FloatArray]:
+    """The bounds without what private choices cost."""
     failure, scope = check_confidence(confidence), Scope.of(simultaneous)
     share = failure / len(releases)
     for release, rows in zip(releases, records, strict=True):
@@ -82,7 +104,7 @@ def streamed_totals(
 
     def streams_of() -> list[Iterator[Figures]]:
         return [
-            streamed_figures(release, rows, confidence=1.0 - share, member=member, simultaneous=simultaneous)
+            model_figures(release, rows, confidence=1.0 - share, member=member, simultaneous=simultaneous)
             for release, rows in zip(releases, records, strict=True)
         ]
 

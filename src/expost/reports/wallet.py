@@ -15,7 +15,7 @@ from expost.data.rows import row_blocks
 from expost.fitting.release import Release
 from expost.privacy.plan import Plan
 from expost.reports.base import Scope, check_confidence
-from expost.reports.evaluate import SLACK, row_width
+from expost.reports.evaluate import SLACK, row_width, spent_on_choices
 from expost.reports.laws import Drift
 from expost.reports.records import records_of
 from expost.reports.several import together
@@ -100,16 +100,16 @@ def streamed_wallet(
         rows.sweep(ChargeReading(release, scope), width=row_width(release, rows))
         for release, rows in zip(releases, records, strict=True)
     ]
-    return _bounded(charges, scope, scale, failure)
+    return _bounded(charges, scope, scale, failure, spent_on_choices(releases))
 
 
 def _bounded(
-    charges: Sequence[Iterator[Charges]], scope: Scope, scale: float, failure: float
+    charges: Sequence[Iterator[Charges]], scope: Scope, scale: float, failure: float, chosen: float
 ) -> Iterator[FloatArray]:
     count = 0
     for run in together(charges):
         parts = (np.stack(part) for part in zip(*run, strict=True))
-        found = wallet_bound(*parts, scale=scale, failure=scope.each(failure)) * (1.0 + SLACK)
+        found = wallet_bound(*parts, scale=scale, failure=scope.each(failure)) * (1.0 + SLACK) + chosen
         count += len(found)
         scope.check_records(count)
         yield found

@@ -116,6 +116,10 @@ function oneSide({ slack }, publication, quantiles, facts, member) {
   return { lower, upper, total: shift.known + (reached + rest) + more.reached, ...shift };
 }
 
+// What private choices cost her at most: so much for each of her rows, or for all of them where it was promised so.
+export const chosenFor = ({ chosen = 0 }, { person }, unit) =>
+  chosen * (unit === "row" ? (person?.count ?? 1) + (person?.forgotten ?? 0) : 1);
+
 // The interval for the model, the report's cost and the total, from what is read of the record. `member` is null
 // where it is not known; `every` makes the figures hold for every record at once, even one chosen after seeing the
 // page. `known` and `squared` are what the sum over publications reads.
@@ -127,11 +131,13 @@ export function readFacts(numbers, publication, facts, options) {
   const more = worst(publication, quantiles, facts).shift;
   const shift = more + Math.hypot(steepOf(publication, facts.gradientNorm).gradient, curvedOf(publication, facts, 0));
   const largest = (name) => Math.max(...sides.map((side) => side[name]));
+  const chosen = chosenFor(publication, facts, publication.plan.unit);
   return {
     lower: Math.min(...sides.map((side) => side.lower)),
     upper: largest("upper"),
     reportCost: quantiles.cost === null ? 0 : shift * (0.5 * shift + quantiles.cost),
-    total: largest("total"),
+    chosen,
+    total: largest("total") + chosen,
     cell: facts.cell,
     known: largest("known"),
     squared: largest("squared"),

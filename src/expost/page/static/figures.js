@@ -35,11 +35,12 @@ function rowsOf({ readings, total, publications, promise, partly }) {
     row("row_model", "model", each((reading) => (partly ? "–" : interval(reading))), "–"),
     row("row_report", "report", each((reading) => (partly ? "–" : exact(reading.reportCost))), "–"),
     row("row_cell", "cell", each(({ cell }) => (cell ? shown(Math.round(cell)) : "–")), "–"),
+    row("row_chosen", "chosen", each(({ chosen }) => exact(chosen)), "–"),
     row("row_total", "total", each((reading) => exact(reading.total)), element("span", { dataset: { figure: "sum" } }, exact(total))),
     row("row_share", "share", each((reading, plan) => share(reading.total, plan.epsilon)), share(total, promise?.epsilon ?? null)),
     row("row_factor", "factor", each((reading) => factor(reading.total)), factor(total)),
     row("row_belief", "belief", each((reading) => percent(sureness(reading.total))), percent(sureness(total))),
-  ].filter(({ key }) => key !== "cell" || publications.some(({ cells }) => cells));
+  ].filter(({ key }) => !["cell", "chosen"].includes(key) || publications.some((one) => one[key === "cell" ? "cells" : key]));
 }
 
 // The table of figures, or a sentence where there are none.

@@ -1,6 +1,6 @@
 // What all publications on the page cost a person together, and what was promised for all of them.
 
-import { readFacts } from "./bounds.js";
+import { chosenFor, readFacts } from "./bounds.js";
 
 const sum = (parts, name) => parts.reduce((total, part) => total + part[name], 0);
 
@@ -13,10 +13,12 @@ export function together(numbers, facts, options) {
   const uneven = facts.some(({ person }) => (person?.count ?? 1) !== count);
   const apart = options.every || readings.length === 1 || forgotten > 0 || uneven;
   const noise = apart ? null : numbers.together[options.confidence][count - 1];
-  if (noise === null) return sum(readings, "total");
+  // A choice that several publications used was made once.
+  const chosen = chosenFor(numbers, facts[0], numbers.publications.every(({ plan }) => plan.unit === "person") ? "" : "row");
+  if (noise === null) return sum(readings, "total") - (sum(readings, "chosen") - chosen);
   const [quantile, rest] = noise;
   const reached = Math.sqrt(sum(readings, "squared")) * quantile;
-  return (sum(readings, "known") + reached + rest) * (1 + numbers.constants.slack);
+  return (sum(readings, "known") + reached + rest) * (1 + numbers.constants.slack) + chosen;
 }
 
 // The places of publications in the order of their days; those without one stay where they are given.
@@ -53,7 +55,7 @@ export function wallet(numbers, facts, options) {
     [moved, left] = [moved + curved, left - determinant];
     least = Math.min(least, bound(moved, left));
   }
-  return least * (1 + slack);
+  return least * (1 + slack) + (numbers.chosen ?? 0);
 }
 
 // The promise of all publications together to so many records; where it is to people, they are one person's. Null where

@@ -1,0 +1,96 @@
+"""``expost choose``: spend a budget on ranges that nobody knows, and write the domain file with them."""
+
+import sys
+from typing import Any
+
+import typer
+from rich.table import Table
+
+from expost._common.files import atomic_write
+from expost._common.validation import check_positive, parameter_error
+from expost.cli.base import console, error_console, legible, output_console, print_json, say, show_progress
+from expost.cli.commands import ChooseOptions
+from expost.cli.private_files import check_public
+from expost.cli.words import next_command
+from expost.data.choices import RangeChoice
+from expost.data.domain import Domain
+from expost.data.ranges import AskedRanges
+from expost.data.tables import scan
+from expost.exceptions import DomainError
+from expost.fitting.choose import choose_ranges
+from expost.ledger import Account, Ledger
+
+
+def choose(options: ChooseOptions) -> None:
+    """Choose ranges privately and write the domain."""
+    asked, account = _asked(options), _account(options)
+    if account is not None:
+        account.check(*(one.plan for one in asked.ends))  # refuses before the table is touched
+    table = scan(options.table, dialect=asked.domain.table)
+    check_public(
+        options.output, inputs=(options.domain, options.table, *table.paths), overwrite=options.force
+    )
+    _announce(options, asked)
+    with show_progress("Reading the table and checking it"):
+        columns = asked.read(table)
+    there = sys.stdin.isatty() and sys.stderr.isatty()
+    if not options.yes and there and not typer.confirm("Spend it?", err=options.as_json):
+        error_console.print("Nothing was spent or written.")
+        raise typer.Exit(1)
+    # The file is open before anything is drawn: nothing is spent where it cannot be written.
+    with atomic_write(options.output, overwrite=options.force) as file:
+        chosen = choose_ranges(asked.ends, columns, account=account)
+        domain = asked.resolved(chosen)
+        file.write(domain.to_toml())
+    if options.as_json:
+        _print(options, chosen, account)
+    else:
+        _show(options, domain, chosen)
+
+
+def _asked(options: ChooseOptions) -> AskedRanges:
+    epsilon = check_positive("epsilon", options.epsilon)
+    try:
+        text = options.domain.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise DomainError("the domain file must be text in UTF-8. Save it again as UTF-8.") from None
+    return AskedRanges.from_toml(text, epsilon)
+
+
+def _announce(options: ChooseOptions, asked: AskedRanges) -> None:
+    whom = "every record alike" if asked.domain.person is None else "each person with all of her rows"
+    count, epsilon, out = len(asked.ends), options.epsilon, output_console(options.as_json)
+    say(f"Will spend   epsilon {epsilon:g} at delta 0, once, for {whom}:", to=out)
+    say(f"             {count} choice{'s' * (count != 1)} of {epsilon / count:.4g} each", to=out)
+    say(f"Will write   {legible(options.output)}  (public)", to=out)
+
+
+def _print(options: ChooseOptions, chosen: tuple[RangeChoice, ...], account: Account | None) -> None:
+    spent = {"epsilon": options.epsilon, "delta": 0.0, "left": None if account is None else account.left}
+    listed = [one.model_dump(mode="json", exclude={"candidates"}) | {"chosen": one.chosen} for one in chosen]
+    print_json({"domain": options.output, "choices": listed, **spent})
+
+
+def _account(options: ChooseOptions) -> Account | None:
+    if (options.ledger is None) != (options.account is None):
+        missing = "ledger" if options.ledger is None else "account"
+        raise parameter_error(missing, "given too: a ledger and one of its accounts go together", None)
+    if options.ledger is None or options.account is None:
+        return None
+    return Ledger(options.ledger).account(options.account)
+
+
+def _show(options: ChooseOptions, domain: Domain, chosen: tuple[RangeChoice, ...]) -> None:
+    parts: dict[str, Any] = {part.name: part for part in (*domain.features, domain.label)}
+    table = Table(box=None, padding=(0, 2, 0, 0), title="\nChosen ranges (public)", title_justify="left")
+    for heading in ("column", "range", "candidates", "ε"):
+        table.add_column(heading, justify="left" if heading == "column" else "right")
+    for name in dict.fromkeys(one.column for one in chosen):
+        own = [one for one in chosen if one.column == name]
+        cost = sum(one.epsilon for one in own)
+        table.add_row(legible(name), parts[name].values, f"{len(own[0].candidates):,}", f"{cost:.4g}")
+    console.print(table)
+    say(f"\nWritten: {legible(options.output)}")
+    say("Every figure of a model that is fitted with it counts what these choices cost.")
+    following = next_command("fit", options.output, options.table, epsilon=None, output="publication.json")
+    say(f"Next: {legible(following)}")

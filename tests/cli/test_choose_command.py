@@ -1,0 +1,135 @@
+"""Ranges that nobody knows: chosen by a command, paid for, and counted in every figure."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from ward import DOMAIN, patients, refused, run, write_csv
+
+import expost
+from expost.data.ranges import AskedRanges, choice_losses
+
+PRIVATE = DOMAIN.replace(
+    "low = 0.0\nhigh = 100.0", 'low = "private"\nhigh = "private"\ngrid = { from = 0, to = 200, steps = 40 }'
+)
+
+
+@pytest.fixture
+def files(tmp_path):
+    domain = tmp_path / "domain.toml"
+    domain.write_text(PRIVATE)
+    return tmp_path, domain, write_csv(tmp_path / "table.csv", patients())
+
+
+def test_from_a_private_range_to_figures_that_count_it(files):
+    folder, domain, table = files
+    chosen, file, book = folder / "chosen.toml", folder / "p.json", folder / "l.db"
+    assert refused(run("fit", domain, table, "-o", file), "expost choose")
+    assert run("ledger", book, "--open", "t", "--epsilon", "3", "--delta", "1e-6").exit_code == 0
+    counted = ("--ledger", book, "--account", "t")
+    done = run("choose", domain, table, "-o", chosen, "--epsilon", "0.4", "--json", *counted)
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert [one["end"] for one in told["choices"]] == ["low", "high"]
+    read = expost.Domain.load(chosen)
+    assert read.features[0].low < read.features[0].high
+    assert [one.epsilon for one in read.choices] == [0.2, 0.2]
+    fitted = run("fit", chosen, table, "-o", file, *counted, "--losses", folder / "private.csv")
+    assert fitted.exit_code == 0, fitted.output
+    assert "were chosen from the table for ε = 0.4" in " ".join(fitted.output.split())
+    account = expost.Ledger(book).account("t")
+    assert [entry.epsilon for entry in account.entries] == [0.2, 0.2, 1.0]  # and once only
+    publication = expost.Publication.load(file)
+    X = {name: [row[place] for row in patients()] for place, name in enumerate(["age", "ward", "smoker"])}
+    y = [row[3] for row in patients()]
+    found = publication.bounds(X, y, member=True)
+    np.testing.assert_allclose(found.total, found.upper + 0.4, rtol=1e-12)
+    told = run("bounds", file, table, "--json")
+    assert json.loads(told.stdout)["promised"] < 1.4
+    assert "Every total counts 0.4" in run("bounds", file, table).output
+    # The exact losses have those of the choices in them.
+    with open(folder / "private.csv", newline="") as lines:
+        exact = np.array([float(line[-1]) for line in csv.reader(lines) if line[-1][:1].isdigit()])
+    each = choice_losses({"age": X["age"]}, read.choices)
+    assert np.all(np.abs(each) <= 0.4)
+    again = run("losses", file, table, "--json")
+    np.testing.assert_array_equal(json.loads(again.stdout)["losses"], exact)
+    assert np.all(exact <= found.total + 1e-12)
+
+
+def test_a_ledger_counts_choices_that_were_made_without_it(files):
+    folder, domain, table = files
+    chosen, book = folder / "chosen.toml", folder / "l.db"
+    assert run("choose", domain, table, "-o", chosen).exit_code == 0
+    assert refused(run("choose", domain, table, "-o", chosen), "exists")
+    account = expost.Ledger(book).account("t", epsilon=3.0, delta=1e-6)
+    frame = {name: [row[place] for row in patients()] for place, name in enumerate(["age", "ward", "smoker"])}
+    model = expost.LogisticRegression(domain=expost.Domain.load(chosen), random_state=0)
+    y = [row[3] for row in patients()]
+    for _ in range(2):
+        model.fit(frame, y, account=account)
+    assert [entry.epsilon for entry in account.entries] == [0.05, 0.05, 1.0, 1.0]
+    terms = model.ex_post_losses(frame, y, return_terms=True)
+    np.testing.assert_array_equal(model.ex_post_losses(frame, y), np.abs(terms.signed))
+    np.testing.assert_array_equal(terms.choices, choice_losses(frame, model.domain.choices))
+    first = model.publication_
+    model.set_params(random_state=1).fit(frame, y, account=account)
+    both = [first, model.publication_]
+    alone = expost.total(both, frame, y) - 0.1  # once, though both have it
+    sums = [one.bounds(frame, y).total for one in both]
+    assert np.all(alone < sum(sums) - 0.2)
+    assert np.all(expost.wallet(both, frame, y) > 0.1)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("grid = { from = 0, to = 200, steps = 40 }", ""), "needs a public `grid`"),
+        (
+            ("{ from = 0, to = 200, steps = 40 }", "[3, 2, 1]"),
+            "must be between 2 and 10,000 numbers that rise",
+        ),
+        (("{ from = 0, to = 200, steps = 40 }", "[3]"), "must be between 2 and 10,000 numbers that rise"),
+        (("{ from = 0, to = 200, steps = 40 }", '["a", "b"]'), "needs a public `grid`"),
+        (("{ from = 0, to = 200, steps = 40 }", "[0, nan]"), "needs a public `grid`"),
+        (("steps = 40 }", "steps = 40 }\nlevels = [0.9, 0.1]"), "`levels` of 'age'"),
+        (('low = "private"', "low = 50"), "outside its `grid`"),
+        (('kind = "number"', 'kind = "date"'), "of the kind `number`, without `knots`"),
+        (
+            (
+                'low = "private"\nhigh = "private"\ngrid = { from = 0, to = 200, steps = 40 }',
+                "low = 0\nhigh = 9",
+            ),
+            "no choice",
+        ),
+    ],
+)
+def test_what_cannot_be_chosen_is_refused(files, change, words):
+    folder, domain, table = files
+    domain.write_text(PRIVATE.replace(*change))
+    assert refused(run("choose", domain, table, "-o", folder / "chosen.toml"), words)
+    assert not (folder / "chosen.toml").exists()
+
+
+def test_budgets_accounts_and_cells_that_are_none_are_refused(files):
+    folder, domain, table = files
+    where = (domain, table, "-o", folder / "chosen.toml")
+    assert refused(run("choose", *where, "--epsilon", "0"), "epsilon")
+    assert refused(run("choose", *where, "--ledger", folder / "l.db"), "account")
+    assert refused(run("choose", domain, domain, "-o", folder / "chosen.toml"), "table")
+    write_csv(table, [["x", *row[1:]] for row in patients()])
+    assert refused(run("choose", *where), "`age` must be a number")
+    assert not (folder / "chosen.toml").exists()
+
+
+def test_ends_that_cross_are_put_in_order_and_defaults_are_moved_inside():
+    asked = AskedRanges.from_toml(PRIVATE.replace("steps = 40 }", "steps = 40 }\nmissing = 180"), 0.1)
+    low, high = asked.ends
+    for places, limits in (((30, 10), (50.0, 150.0)), ((10, 10), (45.0, 55.0)), ((40, 40), (195.0, 200.0))):
+        ends = [
+            one.model_copy(update={"place": place}) for one, place in zip((low, high), places, strict=True)
+        ]
+        age = asked.resolved(ends).features[0]
+        assert (age.low, age.high) == limits
+        assert age.low <= age.missing <= age.high
