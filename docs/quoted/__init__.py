@@ -19,6 +19,7 @@ from docs.quoted import (
     outcomes,
     paper,
     peers,
+    ranges,
 )
 from docs.quoted.marks import PAGES, PASSAGES, ROOT, SOURCES, NumbersError, fill, load, names
 
@@ -41,4 +42,5 @@ __all__ = [
     "outcomes",
     "paper",
     "peers",
+    "ranges",
 ]

@@ -32,6 +32,7 @@ SOURCES = {
     "told": ("bench/results/told.json", "python -m bench.told"),
     "settings": ("bench/results/settings.json", "python -m bench.fixed"),
     "counted": ("bench/results/counted.json", "python -m bench.counted"),
+    "ranges": ("bench/results/ranges.json", "python -m bench.ranges"),
     "audit": ("bench/results/audit.json", "python -m bench.audit"),
     "cores": ("bench/results/cores.json", "python -m bench.cores"),
     "goe": ("bench/results/goe.json", "python -m bench.goe"),

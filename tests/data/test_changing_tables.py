@@ -25,6 +25,9 @@ class NoNoise(NoiseSource):
     def integers(self, scales):
         return [0] * len(scales)
 
+    def below(self, bound):
+        return 0
+
 
 @pytest.mark.parametrize("kind", ["C", "F", "frame"])
 @pytest.mark.parametrize("products", [False, True])
@@ -96,11 +99,11 @@ class ChangingTable(Table):
 
 
 @pytest.mark.parametrize("largest_dense", [0, 2000])
-@pytest.mark.parametrize("reads", [1, 2, 3])
+@pytest.mark.parametrize("reads", [1, 2])
 def test_what_is_released_is_the_minimiser_of_the_rows_that_the_certificate_read(
     monkeypatch, largest_dense, reads
 ):
-    """The table changes after the scan or within the solver, with and without a Hessian in it."""
+    """The table changes after the pass before the noise or within the solver, with and without a Hessian."""
     monkeypatch.setitem(minimize.__globals__, "LARGEST_DENSE_DIMENSION", largest_dense)
     rng = np.random.default_rng(reads)
     before, after = rng.normal(size=(2, 80, 4)) / 8.0

@@ -40,7 +40,7 @@ def test_an_example_is_read_and_declares_what_it_says(example):
     assert Domain.from_toml(domain.to_toml()) == domain
     for key, value in tomllib.loads(example).items():
         declared = getattr(domain, key)
-        if key in ("features", "interactions"):
+        if key in ("features", "interactions", "choices"):
             pairs = zip(value, declared, strict=True)
         elif isinstance(value, dict):
             pairs = [(value, declared)]

@@ -80,6 +80,10 @@ class CountingNoise(NoiseSource):
         self.calls += 1
         return [0] * len(scales)
 
+    def below(self, bound):
+        self.calls += 1
+        return 0
+
 
 @pytest.fixture
 def small():

@@ -114,7 +114,7 @@ def _declare(options: FitOptions) -> PlannedFit:
     if options.ledger is not None and options.account is not None:
         account = Ledger(options.ledger).account(options.account).noted(options.note or options.output.name)
         # Refuses before the table is touched. Choices that were made without the account are counted too.
-        account.check(*(one.plan for one in uncounted(domain.choices or (), account)), plan)
+        account.check(*(one.plan for one in uncounted(domain.choices, account)), plan)
     elif options.ledger is not None or options.account is not None:
         missing = "ledger" if options.ledger is None else "account"
         raise parameter_error(missing, "given too: a ledger and one of its accounts go together", None)
@@ -220,7 +220,7 @@ def _publish(declared: PlannedFit, records: Encoded, size: int) -> tuple[Publica
     def enter() -> None:
         nonlocal entry
         if declared.account is not None:
-            count_choices(declared.domain.choices or (), declared.account)
+            count_choices(declared.domain.choices, declared.account)
             entry = declared.account.enter(declared.plan, began=declared.began)
 
     try:

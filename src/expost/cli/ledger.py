@@ -80,7 +80,7 @@ def _count(account: Account, published: Publication, path: Path) -> None:
     if any(entry.sha256 == published.sha256 for entry in account.entries):
         raise LedgerError(f"{path} is counted in the account {account.name!r} already.")
     plan, domain = published.release.plan, published.domain
-    choices = () if domain is None else domain.choices or ()
+    choices = () if domain is None else domain.choices
     try:
         account.check(*(one.plan for one in uncounted(choices, account)), plan)
         count_choices(choices, account)

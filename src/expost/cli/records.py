@@ -471,7 +471,7 @@ def with_choices(
     parts: Iterable[LossTerms], domain: Domain | None, table: LazyTable, person: str | None = None
 ) -> Iterator[FloatArray]:
     """Everyone's exact loss from its terms, part by part, with ranges that were chosen; private."""
-    choices = () if domain is None else domain.choices or ()
+    choices = () if domain is None else domain.choices
     if domain is None or not choices:
         yield from (terms.loss for terms in parts)
         return

@@ -124,7 +124,7 @@ def explain(out: Console, plan: Plan, domain: "Domain", corners: "Corners | None
     dimension = columns + intercept_count(domain.label, fit_intercept=plan.fit_intercept)
     lines = Table.grid(padding=(0, 2))
     whole = "" if domain.person is None else ", with all of her rows or none"
-    choices = domain.choices or ()
+    choices = domain.choices
     epsilon = _whole_promise(plan, choices)
     promise = (
         f"A guess whether a person is in the table{whole}, which is right half of the time without the "

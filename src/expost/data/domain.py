@@ -111,11 +111,10 @@ class Domain(Summarized, Texts):
 
     missing_words: Annotated[tuple[Text, ...], Field(strict=False)] = ()
     interactions: Annotated[tuple[Interaction, ...], Field(strict=False)] = ()
-
-    choices: Annotated[tuple[RangeChoice, ...] | None, Field(strict=False)] = None
+    choices: Annotated[tuple[RangeChoice, ...], Field(strict=False)] = ()
 
     text_names = ("publication", "missing_words")
-    added_names = ("interactions",)
+    added_names = ("interactions", "choices")
 
     @model_validator(mode="before")
     @classmethod
@@ -159,7 +158,7 @@ class Domain(Summarized, Texts):
     @model_validator(mode="after")
     def _choices_declared(self) -> Self:
         names = {part.name for part in (*self.features, self.label)}
-        if not names.issuperset(one.column for one in self.choices or ()):
+        if not names.issuperset(one.column for one in self.choices):
             raise ValueError("`choices` must be of the ranges of declared columns")
         return self
 
@@ -323,7 +322,7 @@ class Domain(Summarized, Texts):
         parts.append(f"[label]\n{toml_lines(self.label)}")
         if self.missing_words != self.table.missing_words:
             parts.insert(0, f"missing_words = {toml_value(self.missing_words)}\n")
-        parts += _chosen_lines(self.choices)
+        parts += [f"[[choices]]\n{toml_lines(one)}" for one in self.choices]
         if self.publication is not None:
             parts.append(f"[publication]\n{toml_lines(self.publication)}")
         return "\n".join(parts)
@@ -444,7 +443,3 @@ def _check_chosen(content: Mapping[str, Any]) -> None:
                 f"the range of {part.get('name')!r} is to be chosen privately, and has not been. Choose it "
                 "first: expost choose DOMAIN.toml TABLE -o chosen.toml"
             )
-
-
-def _chosen_lines(choices: Sequence[RangeChoice] | None) -> list[str]:
-    return [f"[[choices]]\n{toml_lines(choice)}" for choice in choices or ()]

@@ -169,7 +169,7 @@ class AskedRanges:
                 changed[part.name] = part.model_copy(update=_inside(part, *_limits(part, ends)))
         features = tuple(changed.get(one.name, one) for one in self.domain.features)
         label = changed.get(self.domain.label.name, self.domain.label)
-        before = self.domain.choices or ()
+        before = self.domain.choices
         return self.domain.model_copy(
             update={"features": features, "label": label, "choices": (*before, *chosen)}
         )

@@ -230,7 +230,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             )
         people: Any = {"person": domain.person, "rows_per_person": domain.rows_per_person}
         table = X if (lazy := as_lazy(X, domain)) is None else lazy
-        return choice_losses(table, domain.choices or (), dialect=domain.table, **people)
+        return choice_losses(table, domain.choices, dialect=domain.table, **people)
 
     def _given_plan(self) -> Plan | None:
         """The plan that was given, if one was; refused where it is not for this model or says otherwise."""
@@ -299,7 +299,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             with shown_steps(bool(self.verbose)) as step:
                 step("Planning")
                 domain: Domain | None = getattr(self, "domain", None)
-                chosen = () if domain is None else domain.choices or ()
+                chosen = () if domain is None else domain.choices
                 insecure = self.random_state is not None
                 yield Spending(type(self).__name__, account, insecure=insecure, choices=chosen), step
         except BaseException:

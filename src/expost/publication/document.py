@@ -106,7 +106,7 @@ class PublishedDocument(FrozenModel):
             eigenvalue=self.statistics.eigenvalue,
             recalibration=None if added is None else _frozen(added),
             insecure=self.insecure is not None,
-            choices=() if self.domain is None else self.domain.choices or (),
+            choices=() if self.domain is None else self.domain.choices,
         )
 
 
