@@ -35,9 +35,9 @@ def hostile():
 
 
 # Every loss with every kind of report is compared in node; here a few, with the numbers of a browser.
-QUICKLY = {("capped", "adaptive"), ("softmax", "leverage")}
+MARKS = {("capped", "adaptive"): [], ("softmax", "leverage"): [pytest.mark.long]}
 IN_A_BROWSER = [
-    pytest.param(loss, kind, marks=[pytest.mark.slow] * ((loss, kind) not in QUICKLY), id=f"{loss}-{kind}")
+    pytest.param(loss, kind, marks=MARKS.get((loss, kind), [pytest.mark.slow]), id=f"{loss}-{kind}")
     for loss in pages.LOSSES
     for kind in pages.KINDS
 ]
@@ -79,7 +79,7 @@ def test_figures_agree_with_the_library(open_page, loss, kind):
         pytest.param("count", "de", "score: wie viele?", marks=pytest.mark.docs),
         pytest.param("count", "fr", "score\u00a0: combien\u00a0?", marks=pytest.mark.docs),
         pytest.param("count", "es", "score: ¿cuántos?", marks=pytest.mark.docs),
-        ("amount", "en", "score"),
+        pytest.param("amount", "en", "score", marks=pytest.mark.docs),
         pytest.param("quantile", "en", "score", marks=pytest.mark.docs),
     ],
 )
