@@ -85,6 +85,7 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python -m bench.reports --synthetic
 	$(BIN)/python -m bench.peers
 	$(BIN)/python -m bench.outcomes --draws 8
+	$(BIN)/python -m bench.rows --draws 8
 	$(BIN)/python -m bench.multiclass
 	$(BIN)/python -m bench.multiclass_fit
 	$(BIN)/python -m bench.inference

@@ -20,6 +20,7 @@ from docs.quoted import (
     paper,
     peers,
     ranges,
+    rows,
 )
 from docs.quoted.marks import PAGES, PASSAGES, ROOT, SOURCES, NumbersError, fill, load, names
 
@@ -43,4 +44,5 @@ __all__ = [
     "paper",
     "peers",
     "ranges",
+    "rows",
 ]

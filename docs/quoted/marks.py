@@ -22,6 +22,7 @@ SOURCES = {
         "python -m bench.more_regularisation",
     ),
     "outcomes": ("bench/results/outcomes.json", "python -m bench.outcomes --draws 8"),
+    "rows": ("bench/results/rows.json", "python -m bench.rows --draws 8"),
     "outcome rules": ("bench/results/outcome_rules.json", "python -m bench.outcome_rules"),
     "recalibrated regression": (
         "bench/results/recalibrated_regression.json",
