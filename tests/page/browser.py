@@ -1,5 +1,6 @@
 """Debian's Chromium, driven by Playwright; without it tests are skipped with a reason."""
 
+import re
 import shutil
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -78,7 +79,8 @@ class Visit:
             if answer == "":
                 self.page.locator(f"#field-{place}-missing").check()
             elif field["kind"] == "number":
-                self.page.get_by_label(question, exact=True).fill(answer)
+                # A count is asked for as one: "score: how many?"
+                self.page.get_by_label(re.compile(rf"^{re.escape(question)}(: how many\?)?$")).fill(answer)
             else:
                 values = field.get("categories") or field.get("classes") or ["yes", "no"]
                 spoken = {"en": ["Yes", "No"], "de": ["Ja", "Nein"]}[self.language]
