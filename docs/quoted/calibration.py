@@ -1,6 +1,7 @@
 """Passages about the noise of the statistics, in docs/calibration.md, and about what plans cost together."""
 
 import math
+from collections.abc import Callable
 
 from docs.quoted.marks import Document, paragraph, passage, require, short, table
 
@@ -39,6 +40,15 @@ def _table(document: Document) -> str:
             cells.append([label, f"`{kind}`", *totals, *bounds, f"{alone['total']:.3f}"])
     header = "table | report | total before | total | bound before | bound | model alone"
     return table(header, cells, left=2)
+
+
+def by_epsilon(rows: list[Document], cell: Callable[[Document], str]) -> str:
+    """One table: a line for each data set, a column for each ε."""
+    epsilons = sorted({row["epsilon"] for row in rows})
+    found = {(row["table"], row["epsilon"]): row for row in rows}
+    names = dict.fromkeys(row["table"] for row in rows)
+    header = "table | " + " | ".join(f"ε = {epsilon:g}" for epsilon in epsilons)
+    return table(header, [[name, *(cell(found[name, at]) for at in epsilons)] for name in names])
 
 
 @passage("rule", "reports")
@@ -87,22 +97,13 @@ def more_regularisation(document: Document) -> str:
         f"Differences of R² between {times:g} times the default λ and the default: means over "
         f"{document['draws']} draws, the same seeds for both (`python -m bench.more_regularisation`):"
     )
-    epsilons = sorted({row["epsilon"] for row in rows})
-    found = {(row["table"], row["epsilon"]): row for row in rows}
-    cells = [
-        [
-            name,
-            *(f"{found[name, at]['gained']:+.4f} ± {2.0 * found[name, at]['error']:.4f}" for at in epsilons),
-        ]
-        for name in dict.fromkeys(row["table"] for row in rows)
-    ]
-    header = "table | " + " | ".join(f"ε = {epsilon:g}" for epsilon in epsilons)
+    cells = by_epsilon(rows, lambda row: f"{row['gained']:+.4f} ± {2.0 * row['error']:.4f}")
     closing = (
         f"The noise falls by {min(saved):.1%} to {max(saved):.1%}. {len(lost)} of {len(rows)} cases lose "
         f"more than 0.003, {worst['table']} at ε = {worst['epsilon']:g} {-worst['gained']:.3f}. So the "
         "default stays as it is."
     )
-    return f"{paragraph(opening)}\n\n{table(header, cells)}\n\n{paragraph(closing)}"
+    return f"{paragraph(opening)}\n\n{cells}\n\n{paragraph(closing)}"
 
 
 @passage("moments", "recalibrated regression")
@@ -115,18 +116,9 @@ def moments(document: Document) -> str:
         f"R² of rows that were not fitted, by default → with `recalibrate=True`, medians of "
         f"{document['draws']} draws (`python -m bench.recalibrated_regression`):"
     )
-    epsilons = sorted({row["epsilon"] for row in rows})
-    found = {(row["table"], row["epsilon"]): row for row in rows}
-    cells = [
-        [
-            name,
-            *(f"{found[name, at]['plain']:.3f} → {found[name, at]['recalibrated']:.3f}" for at in epsilons),
-        ]
-        for name in dict.fromkeys(row["table"] for row in rows)
-    ]
-    header = "table | " + " | ".join(f"ε = {epsilon:g}" for epsilon in epsilons)
+    cells = by_epsilon(rows, lambda row: f"{row['plain']:.3f} → {row['recalibrated']:.3f}")
     closing = f"Where there is nothing to correct it costs up to {lost:.3f}."
-    return f"{paragraph(opening)}\n\n{table(header, cells)}\n\n{paragraph(closing)}"
+    return f"{paragraph(opening)}\n\n{cells}\n\n{paragraph(closing)}"
 
 
 def _up(number: float) -> str:
