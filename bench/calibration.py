@@ -13,6 +13,7 @@ from rich.table import Table
 import expost
 from bench.saving import RESULTS, save
 from expost.privacy.shapes import classification_loss, regression_loss
+from expost.privacy.sharing import shared_plan
 
 LOSSES = (expost.LogisticLoss(), expost.LogisticLoss(soft=True), expost.SmoothedHinge(), expost.PseudoHuber())
 REPORTS = ("independent", "leverage", "dependent", "adaptive")
@@ -79,11 +80,32 @@ def compositions():
     return {"budget": BUDGET, "counts": COUNTS, "delta": DELTA, "rows": rows}
 
 
+# How many outcomes share which budgets.
+OUTCOMES, BUDGETS = (2, 5, 10), (0.1, 1.0, 8.0)
+
+
+def default_plan(epsilon, delta, unit="row"):
+    """The plan of logistic regression with an intercept, with every default."""
+    loss = classification_loss(2, epsilon, delta, radius=RADIUS)
+    return expost.calibrate(loss=loss, epsilon=epsilon, delta=delta, fit_intercept=True, unit=unit)
+
+
+def several_outcomes():
+    """The noise of each of several outcomes, relative to one alone: as models, and as rows of a person."""
+    rows = []
+    for epsilon in BUDGETS:
+        alone = default_plan(epsilon, DELTA).sigma
+        shared = [shared_plan(count, epsilon, DELTA, default_plan).sigma / alone for count in OUTCOMES]
+        person = default_plan(epsilon, DELTA, "person").sigma / alone
+        rows.append({"epsilon": epsilon, "models": shared, "rows": [count * person for count in OUTCOMES]})
+    return {"counts": OUTCOMES, "rows": rows}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", default=RESULTS / "calibration.json", help="where the numbers go")
     options = parser.parse_args()
-    save(options.json, compositions())
+    save(options.json, compositions() | {"several_outcomes": several_outcomes()})
     usual = [{"epsilon": epsilon} for epsilon in (0.1, 1.0, 8.0)]
     show("Seconds for one calibration with the default l2 (goal 0.5)", usual)
     show("Seconds for the hardest calibrations (goal 2)", HARD)

@@ -135,6 +135,24 @@ def compositions(document: Document) -> str:
     return table(" | " + " | ".join(map(str, counts)), cells)
 
 
+@passage("several-outcomes", "calibration")
+def several_outcomes(document: Document) -> str:
+    """The noise of each of several outcomes as models with one budget, and as rows of one person."""
+    found = document["several_outcomes"]
+    require(
+        all(
+            one < rows for row in found["rows"] for one, rows in zip(row["models"], row["rows"], strict=True)
+        ),
+        "models of their own are less noisy than rows of one person",
+    )
+    header = " | ".join(f"{count} {way}" for way in ("models", "as rows") for count in found["counts"])
+    cells = [
+        [f"ε = {row['epsilon']:g}", *(f"{one:.2f}" for one in row["models"] + row["rows"])]
+        for row in found["rows"]
+    ]
+    return table(f" | {header}", cells)
+
+
 @passage("ten-models", "calibration")
 def ten_models(document: Document) -> str:
     """What ten models by default cost together."""

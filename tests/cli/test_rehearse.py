@@ -30,7 +30,7 @@ def domain_of(kind):
 
 def options(**others):
     plain = {"epsilon": 1.0, "delta": 1e-6, "report": "independent", "rows_at_most": 10**7, "max_weight": 1.0}
-    plain |= {"recalibrate": False}
+    plain |= {"recalibrate": False, "models": 1}
     absent = dict.fromkeys(["l2", "l1", "cap", "split", "loss", "level", "threshold"])
     return PlanOptions(**absent | plain | others)
 

@@ -1,8 +1,12 @@
 """What the command line promises in plain words is what the guarantee implies."""
 
+import json
+
 import numpy as np
 import pytest
+from ward import run, ward
 
+import expost
 from expost.cli.words import REPORTS, right_at_most
 from expost.privacy.scales import REPORT_KINDS
 
@@ -25,3 +29,16 @@ def test_no_test_between_two_laws_that_meet_the_promise_is_right_more_often(epsi
 
 def test_every_report_is_explained():
     assert set(REPORTS) == set(REPORT_KINDS)
+
+
+def test_models_that_share_a_budget_are_told_both_budgets(tmp_path):
+    domain, _ = ward(tmp_path)
+    shown = " ".join(run("plan", domain, "--models", 2).output.split())
+    plan = json.loads(run("plan", domain, "--models", 2, "--json").output)
+    assert "One of 2 models, which together spend at most ε = 1 at δ = 1e-06." in shown
+    assert f"ε = {plan['epsilon']:g} at δ = 5e-07" in shown
+    model = expost.LogisticRegression(domain=expost.Domain.load(domain), models=2, random_state=0)
+    planned = model.fit({"age": [20.0], "ward": ["north"], "smoker": ["yes"]}, ["no"]).plan_
+    assert planned.sigma == plan["sigma"]
+    assert expost.compose([planned] * 2).epsilon_at(1e-6) <= 1.0
+    assert "together" not in run("plan", domain).output

@@ -103,6 +103,11 @@ class PlanOptions:
 
     epsilon: float = EPSILON
     delta: float = DELTA
+    models: int = number(
+        1,
+        "Budget: how many models of one table share it, such as one for each of several outcomes; each of "
+        "them is planned and fitted with the same budget and the same number here.",
+    )
     report: Literal["independent", "leverage", "dependent", "adaptive"] = option(
         "independent",
         "What readers get with the model. independent, the default: nothing more, and it costs them "

@@ -82,7 +82,7 @@ def fit(options: FitOptions) -> None:
         aside = None if options.test is None else scan(options.test, client=client, dialect=dialect)
         _check_places(options, table, aside, declared.domain.person)
         size = try_publication(plan, columns, corners=declared.corners, **declared.published)
-        explain(declared.out, plan, declared.domain, declared.corners)
+        explain(declared.out, plan, declared.domain, declared.corners, budget=options.model)
         of_people = declared.domain.person is not None
         announce(declared.out, plan, options.output, options.losses, account, of_people=of_people)
         records, held = _read_tables(declared, table, aside)

@@ -1,6 +1,7 @@
 """``expost plan``, and how the domain file and the options of a model become a plan."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from expost.privacy.shapes import (
     quantile_loss,
     regression_loss,
 )
+from expost.privacy.sharing import shared_plan
 
 # Whether a constant is appended to every record: always, as the estimators do by default.
 INTERCEPT = True
@@ -44,7 +46,7 @@ def plan(domain: Path, options: PlanOptions, as_json: bool) -> None:
         known = {} if corners is None else {"corners": corners.described(columns)}
         print_json(planned.fields() | known)
     else:
-        explain(console, planned, declared, corners)
+        explain(console, planned, declared, corners, budget=options)
         say("\nThe same in numbers, for experts:\n")
         console.print(planned)
 
@@ -69,6 +71,14 @@ def declared_weighting(weight: str | None, max_weight: float, rows: int | None =
 
 def make_plan(domain: Domain, options: PlanOptions) -> Plan:
     """Make the plan for a domain; it is public, and `plan` and `fit` make the same one."""
+
+    def planned(epsilon: float, delta: float) -> Plan:
+        return _plan_of_one(domain, replace(options, epsilon=epsilon, delta=delta))
+
+    return shared_plan(options.models, options.epsilon, options.delta, planned)
+
+
+def _plan_of_one(domain: Domain, options: PlanOptions) -> Plan:
     max_weight = Weighting.declared(options.max_weight, None, of_records=False).largest
     budget: Any = {"epsilon": options.epsilon, "delta": options.delta}
     loss = make_loss(domain, options, max_weight)

@@ -78,7 +78,7 @@ def rehearse(
             {"rows": rows, "effect": effect, "tables": tables, "budgets": [asdict(one) for one in found]}
         )
     else:
-        _show(found, declared, rows, effect, tables)
+        _show(found, declared, rows, effect, tables, options.models)
 
 
 def rehearsed(domain: Domain, plan: Plan, rows: int, effect: Effect, tables: int) -> Rehearsed:
@@ -193,11 +193,14 @@ def _values(feature: Feature, rows: int, random: np.random.Generator) -> NDArray
 _FIGURES = {"r2": "R²", "d2": "D²", "auc": "AUC", "log_loss": "log-loss"}
 
 
-def _show(found: list[Rehearsed], domain: Domain, rows: int, effect: Effect, tables: int) -> None:
+def _show(
+    found: list[Rehearsed], domain: Domain, rows: int, effect: Effect, tables: int, models: int
+) -> None:
     whom = "rows" if domain.person is None else "people"
     strength = "no" if effect == "none" else f"a {effect}"
     of = f"{tables} invented tables of {rows:,} {whom}"
-    say(f"Medians over {of}, with {strength} effect of the features.\n")
+    each = f", for each of {models} models that share a budget" * (models > 1)
+    say(f"Medians over {of}, with {strength} effect of the features{each}.\n")
     shown = [name for name in _FIGURES if getattr(found[0].quality, name) is not None]
     table = Table(box=None, pad_edge=False)
     for name in (

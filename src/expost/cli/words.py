@@ -17,6 +17,7 @@ from expost.losses import AnyLoss, SmoothedPinball
 from expost.privacy.plan import Plan
 
 if TYPE_CHECKING:
+    from expost.cli.commands import PlanOptions
     from expost.data.choices import RangeChoice
     from expost.data.domain import Domain
     from expost.ledger import Account
@@ -118,7 +119,9 @@ def _lowers_figures(plan: Plan) -> bool:
     return rise < math.log1p(curved / plan.l2)
 
 
-def explain(out: Console, plan: Plan, domain: "Domain", corners: "Corners | None" = None) -> None:
+def explain(
+    out: Console, plan: Plan, domain: "Domain", corners: "Corners | None" = None, *, budget: "PlanOptions"
+) -> None:
     """Say what a plan for a domain promises, and what will be published."""
     columns = len(domain.column_names)
     dimension = columns + intercept_count(domain.label, fit_intercept=plan.fit_intercept)
@@ -132,6 +135,12 @@ def explain(out: Console, plan: Plan, domain: "Domain", corners: "Corners | None
         f"whatever else is known (ε = {epsilon:g} at δ = {plan.delta:g})."
     )
     lines.add_row("[bold]The promise[/bold]", promise)
+    if budget.models > 1:
+        together = (
+            f"One of {budget.models} models, which together spend at most ε = {budget.epsilon:g} at "
+            f"δ = {budget.delta:g}. Fit each of them with --models {budget.models} and the same budget."
+        )
+        lines.add_row("[bold]The budget[/bold]", together)
     if choices:
         lines.add_row("[bold]The ranges[/bold]", _ranges(plan, choices))
     coefficients = plan.loss.coefficient_count(dimension)

@@ -221,7 +221,7 @@ class PrivateGLM(PrivateEstimator):
         self._weighting = weighting.for_classes(getattr(self, "class_weight", None), classes)
         table = opened(X if lazy is None else lazy, self.domain)
         width = self._width if isinstance(table, LazyTable) else table.source.n_features
-        plan = given or self._make_plan(weighting.largest, width)
+        plan = given or self._shared_plan(lambda one: one._make_plan(weighting.largest, width))
         self._check_people(plan, groups)
         records = encode_records(table, y, self._declared_for(table, plan), sample_weight, groups)
         if lazy is None:

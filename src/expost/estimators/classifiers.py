@@ -107,6 +107,9 @@ class LogisticRegression(LinearClassifier):
     ----------
     epsilon, delta
         The budget: neighbouring tables differ by one added or removed row, or person.
+    models
+        How many models of one table share the budget, such as one for each of several outcomes, by
+        scikit-learn's ``MultiOutputClassifier`` for example; each is fitted with the same arguments.
     unit, rows_per_person
         For whom the budget is: ``"row"``, or ``"person"``, for each person with all of her rows; ``fit`` is
         then told whose each is (``groups``). By default each person counts once, and the model is of the
@@ -260,7 +263,7 @@ class SmoothedHingeClassifier(LinearClassifier):
     scale
         The width over which the hinge's corner is rounded: smaller is closer to a support vector
         machine and needs more regularisation.
-    epsilon, delta, unit, rows_per_person, report, calibration, plan, norm, classes
+    epsilon, delta, models, unit, rows_per_person, report, calibration, plan, norm, classes
         As in :class:`expost.LogisticRegression`.
     max_weight, class_weight, domain, l2, fit_intercept, l1, coef_bounds, random_state, verbose
         As in :class:`expost.LogisticRegression`.

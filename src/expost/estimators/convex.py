@@ -47,7 +47,7 @@ class ConvexModel(PrivateEstimator):
         what it states; an argument that is not at its default and says otherwise is refused.
     l1, coef_bounds
         Not offered: left as they are, or refused.
-    epsilon, delta, unit, rows_per_person, random_state, verbose
+    epsilon, delta, models, unit, rows_per_person, random_state, verbose
         As in :class:`expost.LogisticRegression`.
 
     Attributes
@@ -106,8 +106,10 @@ class ConvexModel(PrivateEstimator):
             plan = self._given_plan()
             if plan is None:
                 loss: Any = self.loss  # None is refused
-                plan = calibrate_convex(
-                    loss, epsilon=self.epsilon, delta=self.delta, l2=self.l2, unit=self.unit
+                plan = self._shared_plan(
+                    lambda one: calibrate_convex(
+                        loss, epsilon=one.epsilon, delta=one.delta, l2=one.l2, unit=one.unit
+                    )
                 )
             spending.check(plan)
             check_people(plan, groups)

@@ -35,7 +35,7 @@ class GeneralizedLinearModel(PrivateGLM):
     domain
         What is publicly known about a record. Its classes stand for the loss's labels in their order; its
         numeric outcome is scaled to [-1, 1].
-    epsilon, delta, unit, rows_per_person, report, calibration, plan, norm, max_weight
+    epsilon, delta, models, unit, rows_per_person, report, calibration, plan, norm, max_weight
         As in :class:`expost.LogisticRegression`.
     l2, fit_intercept, l1, coef_bounds, random_state, verbose
         As in :class:`expost.LogisticRegression`.

@@ -23,7 +23,7 @@ class QuantileRegression(NumericRegression):
         outcome is from -1 to 1; by default from ``epsilon`` and ``delta``.
     outcome
         As in :class:`expost.LinearRegression`.
-    epsilon, delta, unit, rows_per_person, report, calibration, plan, norm, max_weight, domain
+    epsilon, delta, models, unit, rows_per_person, report, calibration, plan, norm, max_weight, domain
         As in :class:`expost.LogisticRegression`; docs/reference/models.md describes all arguments in full.
     l2, fit_intercept, l1, coef_bounds, random_state, verbose
         As in :class:`expost.LogisticRegression`.
@@ -92,7 +92,7 @@ class PoissonRegression(_LogLinear):
     threshold
         The residual at which the loss turns from squared to absolute, in units of an eighth of the largest
         count; by default from ``epsilon`` and ``delta``.
-    epsilon, delta, unit, rows_per_person, report, calibration, plan, norm, max_weight, domain
+    epsilon, delta, models, unit, rows_per_person, report, calibration, plan, norm, max_weight, domain
         As in :class:`expost.LogisticRegression`; docs/reference/models.md describes all arguments in full.
     l2, fit_intercept, l1, coef_bounds, random_state, verbose
         As in :class:`expost.LogisticRegression`.
@@ -144,7 +144,7 @@ class GammaRegression(_LogLinear):
     threshold
         The relative residual at which the loss turns from squared to absolute; by default from ``epsilon``
         and ``delta``.
-    epsilon, delta, unit, rows_per_person, report, calibration, plan, norm, max_weight, domain
+    epsilon, delta, models, unit, rows_per_person, report, calibration, plan, norm, max_weight, domain
         As in :class:`expost.LogisticRegression`; docs/reference/models.md describes all arguments in full.
     l2, fit_intercept, l1, coef_bounds, random_state, verbose
         As in :class:`expost.LogisticRegression`.

@@ -2,8 +2,9 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Literal, overload
@@ -37,6 +38,7 @@ from expost.fitting.release import Release
 from expost.ledger import Account
 from expost.losses.corners import Corners
 from expost.privacy.plan import Plan
+from expost.privacy.sharing import shared_plan
 
 # The estimators that this process has fitted without an account, and the one fit of each that warns of it.
 _UNCOUNTED: set[str] = set()
@@ -126,6 +128,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     coef_bounds: Any = None
     unit: UnitName = "row"
     rows_per_person: int | None = None
+    models: int = 1
     plan: Plan | None = None
     random_state: Any = None
     verbose: bool = False
@@ -245,6 +248,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
                 f"`plan` must be made for {wanted}, which {type(self).__name__} fits; this one is for "
                 f"{type(plan.loss).__name__}."
             )
+        if self.models != 1:
+            raise parameter_error("models", "1 with a plan, which is that of each", self.models)
         self._check_agreement(plan)
         if math.isfinite(plan.epsilon) and not plan.delta_at(plan.epsilon) <= plan.delta * (1.0 + 1e-9):
             raise ParameterError(
@@ -252,6 +257,18 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
                 f"delta={plan.delta:g}. Make it with `expost.calibrate`."
             )
         return plan
+
+    def _shared_plan(self, plan: Callable[[Any], Any]) -> Any:
+        """The plan of each of the models that share the budget; ``plan`` makes that of an estimator."""
+        if self.models == 1:
+            return plan(self)
+
+        def planned(epsilon: float, delta: float) -> Any:
+            one = copy(self)
+            one.epsilon, one.delta = epsilon, delta
+            return plan(one)
+
+        return shared_plan(self.models, self.epsilon, self.delta, planned)
 
     def _check_agreement(self, plan: Plan) -> None:
         """Refuse arguments that say otherwise than the plan that is given with them."""

@@ -97,7 +97,7 @@ class LinearRegression(NumericRegression):
         Whether to publish five noisy moments of predictions and residuals, for 3% of the budget, by which
         predictions are shifted and stretched. It pays for outcomes that are skewed, such as counts of visits
         or limits of credit (docs/calibration.md, "Recalibration").
-    epsilon, delta, unit, rows_per_person, report, calibration, plan, norm, max_weight, domain
+    epsilon, delta, models, unit, rows_per_person, report, calibration, plan, norm, max_weight, domain
         As in :class:`expost.LogisticRegression`; docs/reference/models.md describes all arguments in full.
     l2, fit_intercept, l1, coef_bounds, random_state, verbose
         As in :class:`expost.LogisticRegression`.

@@ -91,7 +91,7 @@ class OrdinalRegression(ClassifierMixin, RowsModel):  # type: ignore[misc]
         has ``kind = "ordered"``.
     cap
         As in :class:`expost.LogisticRegression`, for each row.
-    epsilon, delta, report, calibration, plan, norm, max_weight, domain, l2, l1, coef_bounds
+    epsilon, delta, models, report, calibration, plan, norm, max_weight, domain, l2, l1, coef_bounds
         As in :class:`expost.LogisticRegression`; docs/reference/models.md describes all arguments in full.
     unit, rows_per_person, fit_intercept, random_state, verbose
         As there, but a record is always one person, and there are always intercepts.
@@ -184,7 +184,7 @@ class SurvivalRegression(RegressorMixin, RowsModel):  # type: ignore[misc]
         The length of a period in the unit of the times.
     cap
         As in :class:`expost.LogisticRegression`, for each row.
-    epsilon, delta, report, calibration, plan, norm, max_weight, domain, l2, l1, coef_bounds
+    epsilon, delta, models, report, calibration, plan, norm, max_weight, domain, l2, l1, coef_bounds
         As in :class:`expost.LogisticRegression`; docs/reference/models.md describes all arguments in full.
     unit, rows_per_person, fit_intercept, random_state, verbose
         As there, but a record is always one person, and there are always intercepts.
