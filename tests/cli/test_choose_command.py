@@ -9,6 +9,7 @@ from ward import DOMAIN, patients, refused, run, write_csv
 
 import expost
 from expost.data.ranges import AskedRanges, choice_losses
+from expost.exceptions import ParameterError
 
 PRIVATE = DOMAIN.replace(
     "low = 0.0\nhigh = 100.0", 'low = "private"\nhigh = "private"\ngrid = { from = 0, to = 200, steps = 40 }'
@@ -73,6 +74,11 @@ def test_a_ledger_counts_choices_that_were_made_without_it(files):
     terms = model.ex_post_losses(frame, y, return_terms=True)
     np.testing.assert_array_equal(model.ex_post_losses(frame, y), np.abs(terms.signed))
     np.testing.assert_array_equal(terms.choices, choice_losses(frame, model.domain.choices))
+    homes = np.arange(len(y)) // 2
+    family = model.ex_post_losses(frame, y, groups=homes, return_terms=True)
+    np.testing.assert_array_equal(family.choices, choice_losses(frame, model.domain.choices, person=homes))
+    with pytest.raises(ParameterError, match="`member` must be True where ranges"):
+        model.ex_post_losses(frame, y, member=False)
     first = model.publication_
     model.set_params(random_state=1).fit(frame, y, account=account)
     both = [first, model.publication_]

@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 import expost
 from expost.data.choices import ONE, Choice, RangeChoice
-from expost.data.ranges import Column, read_columns
+from expost.data.ranges import Column, choice_losses, read_columns
 from expost.exceptions import BudgetError, DomainError, ParameterError
 from expost.fitting.choose import choose_ranges, draw
 from expost.fitting.noise import ExactNoise, SeededNoise
@@ -188,10 +188,24 @@ def test_no_table_exceeds_the_profile_of_a_range_and_one_without_its_factor_does
     assert beyond >= 0.99 * divided * choice.epsilon
 
 
+def test_the_losses_of_families_are_ratios_of_probabilities_without_all_of_their_rows():
+    """Of a choice that promises to rows, whose each weighs what it does alone."""
+    ids, ones = np.array([7, 3, 7, 3, 3, 1, 7, 2, 2]), np.ones(len(VALUES))
+    for place in range(len(GRID)):
+        choice = asked(place=place)
+        losses = choice_losses({"x": VALUES}, [choice], person=ids)
+        named = choice_losses({"x": VALUES, "home": ids}, [choice], person="home")
+        np.testing.assert_array_equal(losses, named)
+        for family, found in zip([7, 3, 1, 2], losses, strict=True):
+            kept = ids != family
+            without = ranked(VALUES[kept], ones[kept], choice)[place]
+            assert found == pytest.approx(math.log(ranked(VALUES, ones, choice)[place] / without), abs=1e-12)
+
+
 def test_the_losses_of_people_count_all_of_their_rows():
     ids = np.array(["a", "b", "a", "c", "d", "d", "d", "e", "f"])
-    column = read_columns({"x": VALUES, "id": ids}, [asked()], person="id")["x"]
-    choice = asked(place=2)
+    choice = asked(place=2, unit="person")
+    column = read_columns({"x": VALUES, "id": ids}, [choice], person="id")["x"]
     counts = Counter(ids)
     weights = np.array([(ONE // counts[one]) / ONE for one in ids])
     losses = column.losses(choice)

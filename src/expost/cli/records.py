@@ -475,13 +475,7 @@ def with_choices(
     if domain is None or not choices:
         yield from (terms.loss for terms in parts)
         return
-    whose = person or domain.person
-    if whose is not None and choices[0].unit == "row":
-        raise DomainError(
-            "ranges were chosen from the table for single rows, so that exact losses of families are not "
-            "known. Leave out `--person`."
-        )
-    own: Any = {"person": whose, "rows_per_person": domain.rows_per_person}
+    own: Any = {"person": person or domain.person, "rows_per_person": domain.rows_per_person}
     every, start = choice_losses(table, choices, dialect=table.dialect, **own), 0
     for terms in parts:
         count = len(terms.signed)

@@ -41,7 +41,7 @@ class Column:
         return found
 
     def losses(self, choice: RangeChoice) -> FloatArray:
-        """The exact signed loss of each row, or of each person, in their order."""
+        """The exact signed loss of each row, of each person or of each family, in their order."""
         whole, cells, count = self.histogram(choice), choice.cells(self.values), len(choice.candidates) + 1
         if self.people is None:  # all rows of a cell lost the same
             some, by_cell = np.flatnonzero(whole), np.zeros(count)
@@ -63,25 +63,30 @@ def read_columns(
     choices: Sequence[RangeChoice],
     *,
     dialect: Dialect = PLAIN,
-    person: str | None = None,
+    person: Any = None,
     rows_per_person: int | None = None,
 ) -> dict[str, Column]:
     """The columns of choices by their names, as numbers, and whose the rows are; private.
+
+    ``person`` is the column of the ids, or the ids. Where choices promise to rows, it says who is of one
+    family, and rows weigh what they do alone.
 
     Raises DomainError, which names a column and no value, for what is no number or has no default.
     """
     wanted = {one.column: one.missing for one in choices}
     parts: dict[str, list[FloatArray]] = {name: [] for name in wanted}
     found: list[People] = []
-    for cells in _batches(table, [*wanted, *([] if person is None else [person])]):
+    named = isinstance(person, str)
+    for cells in _batches(table, [*wanted, *([person] if named else [])]):
         for name, missing in wanted.items():
             numbers = as_numbers(dialect.plain(cells[name], "number"), name)
             parts[name].append(filled(numbers, name, missing))
-        if person is not None:
+        if named:
             found.append(People.of(cells[person], name=person))
-    people = None if person is None else People.joined(found)
     values = {name: np.concatenate(some) for name, some in parts.items()}
-    return {name: Column(one, _weights(one, people, rows_per_person), people) for name, one in values.items()}
+    people = People.joined(found) if named else None if person is None else People.of(person)
+    shared = people if any(one.unit == "person" for one in choices) else None
+    return {name: Column(one, _weights(one, shared, rows_per_person), people) for name, one in values.items()}
 
 
 def _weights(rows: FloatArray, people: People | None, rows_per_person: int | None) -> IntArray:
@@ -117,10 +122,10 @@ def choice_losses(
     choices: Sequence[RangeChoice],
     *,
     dialect: Dialect = PLAIN,
-    person: str | None = None,
+    person: Any = None,
     rows_per_person: int | None = None,
 ) -> FloatArray:
-    """What choices of ranges cost each member together, exactly and with its sign; private."""
+    """What choices of ranges cost each member, or each family, together, with its sign; private."""
     people: Any = {"person": person, "rows_per_person": rows_per_person}
     columns = read_columns(table, choices, dialect=dialect, **people)
     return np.asarray(np.sum([columns[one.column].losses(one) for one in choices], axis=0))

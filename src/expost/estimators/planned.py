@@ -225,13 +225,14 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return everyone
 
     def _of_choices(self, X: Any, domain: Domain, member: Any, groups: Any) -> FloatArray:
-        """What ranges that were chosen from the table cost each member."""
-        if member is not True or groups is not None:
+        """What ranges that were chosen from the table cost each member, or each family of members."""
+        if member is not True:
             raise ParameterError(
-                "`member` must be True, and `groups` left out, where ranges of the domain were chosen from "
-                "the table: what that cost is known of its members only."
+                "`member` must be True where ranges of the domain were chosen from the table: what that cost "
+                "is known of its members only."
             )
-        people: Any = {"person": domain.person, "rows_per_person": domain.rows_per_person}
+        whose = domain.person if groups is None else groups
+        people: Any = {"person": whose, "rows_per_person": domain.rows_per_person}
         table = X if (lazy := as_lazy(X, domain)) is None else lazy
         return choice_losses(table, domain.choices, dialect=domain.table, **people)
 
