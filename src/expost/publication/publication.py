@@ -335,8 +335,8 @@ def wallet(
     :math:`\|\nabla^2\ell\|_F^2/\lambda^2` more in :math:`V_i`, whichever is less (docs/mathematics.md,
     theorem 18.1). It holds for all numbers of publications at once, whatever decides plans, questions and
     when to stop, as long as it decides from what was published: unlike :func:`expost.total`, which needs
-    plans that were fixed in advance. From about six publications on it is the smaller of the two; below that
-    :func:`expost.total` is. Choose between them before reading either.
+    plans that were fixed in advance. From about five publications on it is the smaller of the two, or from
+    more on for a record that they hardly move. Choose between them before reading either.
 
     Assumes that the record was in the table, and fixed before the first publication. It bounds one side only:
     how far the odds can have risen, not how far they can have fallen.
