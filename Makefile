@@ -86,6 +86,7 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python -m bench.peers
 	$(BIN)/python -m bench.outcomes --draws 8
 	$(BIN)/python -m bench.rows --draws 8
+	$(BIN)/python -m bench.people
 	$(BIN)/python -m bench.multiclass
 	$(BIN)/python -m bench.multiclass_fit
 	$(BIN)/python -m bench.inference

@@ -19,6 +19,7 @@ from docs.quoted import (
     outcomes,
     paper,
     peers,
+    people,
     ranges,
     rows,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "outcomes",
     "paper",
     "peers",
+    "people",
     "ranges",
     "rows",
 ]

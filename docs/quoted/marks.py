@@ -34,6 +34,7 @@ SOURCES = {
     "settings": ("bench/results/settings.json", "python -m bench.fixed"),
     "counted": ("bench/results/counted.json", "python -m bench.counted"),
     "ranges": ("bench/results/ranges.json", "python -m bench.ranges"),
+    "people": ("bench/results/people.json", "python -m bench.people"),
     "audit": ("bench/results/audit.json", "python -m bench.audit"),
     "cores": ("bench/results/cores.json", "python -m bench.cores"),
     "goe": ("bench/results/goe.json", "python -m bench.goe"),
