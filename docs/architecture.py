@@ -24,7 +24,7 @@ ROOMS += ["reports", "inference", "page", "publication", "estimators", "cli"]
 SURFACE = ["gaussian", "budgets", "research", "expost", "__main__"]
 # Left out of walks: everything goes through them.
 _EVERYWHERE = ("_common", "exceptions", "expost")
-_BLOCK = re.compile(r"(<!-- (rooms|modules|walk: \w+) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- (rooms|modules|walk: [\w ]+) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
 
 
 def module_name(path: Path) -> str:
