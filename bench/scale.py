@@ -1,11 +1,11 @@
 """Measure what one machine does per second, how cost grows, and what a task costs beside its work.
 
-    python -m bench.scale [--rows 400000] [--tasks 2000]
+    python -m bench.scale [--rows 400000] [--tasks 2000] [--json FILE]
     python -m bench.scale --people    # what people take beside rows, and 3,000,000 rows of 400,000 people in
                                       # Parquet, here and on a cluster; nothing else
 
 From these figures docs/scale.md projects what many workers would do. Rates are for one thread, as a worker of
-a cluster often has: CPU seconds are what is counted.
+a cluster often has: CPU seconds are what is counted, the least of some repeats.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 import expost
+from bench.saving import RESULTS, save
 from expost._common import machine
 from expost.data.encoding import encode_records
 from expost.data.tables import scan
@@ -35,9 +36,8 @@ from expost.fitting.noise import noise_source
 from expost.fitting.objective import Objective
 from expost.reports import evaluate
 
-# The table of the projection, its workers, and the numbers of each kind of pass in a large fit.
-ROWS, COLUMNS, WORKERS = 1_000_000_000, 100, 100
-PASSES = {"first reading": 1, "gradient": 3, "Hessian": 2, "certificate": 1}
+# The columns of the tables of two classes, and those of a Hessian that a task returns.
+WIDTHS, COLUMNS = (10, 50, 100), 100
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,6 @@ def costs(rows, columns, classes=2):
     objective = Objective(records, plan.loss, l2=plan.l2)
     theta = np.ravel(release.coefficients)
     timed = {
-        "first reading": lambda: records.checked_for(plan.loss, 1.0),
         "gradient": lambda: objective.evaluate(theta),
         "Hessian": lambda: objective.evaluate(theta, hessian=np.float32),
         "losses": lambda: ex_post_terms(model._private, records, plan.loss, member=True),
@@ -109,20 +108,25 @@ def cpu_of_steps(work):
 
 
 def reading(rows, columns):
-    """CPU nanoseconds per row to read a Parquet file in a pass that does nothing else."""
+    """CPU nanoseconds per row of a Parquet file: in a pass that does nothing else, and in the first."""
     X, y = rows_of(rows, columns)
     plan = expost.calibrate(norm=1.0, fit_intercept=True)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.parquet"
         names = [*(f"x{k}" for k in range(columns)), "y"]
         parquet.write_table(pa.table([*X.T.copy(), y], names=names), path, compression="none")
-        records = encode_records(scan(path), "y", Declared.of(plan, classes=[0, 1]))
+
+        def opened():
+            return encode_records(scan(path), "y", Declared.of(plan, classes=[0, 1]))
+
+        records = opened()
 
         def read():
             for _ in records.sweep(len_of_blocks, products=True):
                 pass
 
-        return 1e9 * cpu(read) / rows
+        first = cpu(lambda: opened().checked_for(plan.loss, 1.0))
+        return {"every pass": 1e9 * cpu(read) / rows, "first reading": 1e9 * first / rows}
 
 
 def len_of_blocks(blocks):
@@ -235,6 +239,7 @@ def main():
     parser.add_argument("--rows", type=int, default=400_000)
     parser.add_argument("--tasks", type=int, default=2000)
     parser.add_argument("--people", action="store_true")
+    parser.add_argument("--json", default=RESULTS / "scale.json")
     chosen = parser.parse_args()
     machine.threads = lambda: 1
     console = Console(width=150)
@@ -242,48 +247,24 @@ def main():
         console.print(people_beside_rows())
         console.print(people())
         return
+    sizes = [(*size, 2) for size in ((chosen.rows // 4, 50), *((chosen.rows, d) for d in WIDTHS))]
+    sizes += [(chosen.rows // 4, 50, classes) for classes in (3, 10)]
+    document = {
+        "passes": [{"rows": n, "columns": d, "classes": k, "ns": costs(n, d, k)} for n, d, k in sizes],
+        "parquet": {columns: reading(chosen.rows, columns) for columns in WIDTHS},
+        "overhead": overhead(chosen.tasks),
+    }
+    save(chosen.json, document)
     table = Table(title="CPU nanoseconds per row, in memory, one thread", title_justify="left")
-    sizes = [
-        (chosen.rows // 4, 50, 2),
-        (chosen.rows, 10, 2),
-        (chosen.rows, 50, 2),
-        (chosen.rows, 100, 2),
-        (chosen.rows // 4, 50, 3),
-        (chosen.rows // 4, 50, 10),
-    ]
-    measured = {size: costs(*size) for size in sizes}
     table.add_column("pass")
     for n, d, k in sizes:
         table.add_column(f"{n:,} × {d}, {k} classes", justify="right")
-    for name in measured[sizes[0]]:
-        table.add_row(name, *(f"{measured[size][name]:.0f}" for size in sizes))
+    for name in document["passes"][0]["ns"]:
+        table.add_row(name, *(f"{one['ns'][name]:.0f}" for one in document["passes"]))
     console.print(table)
-    read = {columns: reading(chosen.rows, columns) for columns in (10, 50, 100)}
-    console.print(
-        "Reading Parquet, CPU ns per row:", {columns: round(cost) for columns, cost in read.items()}
-    )
-    beside = overhead(chosen.tasks)
-    for name, seconds in beside.items():
+    console.print("Reading Parquet, CPU ns per row:", document["parquet"])
+    for name, seconds in document["overhead"].items():
         console.print(f"{name}: {1e3 * seconds:.2f} ms each on two workers")
-    per_row = measured[chosen.rows, COLUMNS, 2]
-    chunks = ROWS / (1 << 17)
-    total = 0.0
-    for name, count in PASSES.items():
-        work = ROWS / WORKERS * (per_row[name] + read[COLUMNS]) * 1e-9
-        kind = (
-            "a task with one number"
-            if name in ("first reading", "gradient")
-            else "a task with a Hessian of 100 columns"
-        )
-        serial = chunks * beside[kind]
-        console.print(
-            f"projection, {name}: {work:.1f} s on each of {WORKERS} workers, {serial:.1f} s on the driver, "
-            f"{count} times"
-        )
-        total += count * max(work, serial)
-    console.print(f"projection, {ROWS:.0e} × {COLUMNS} on {WORKERS} workers: {total / 60:.1f} minutes")
-    for name in ("losses", "bounds"):
-        console.print(f"projection, {name}: {ROWS / WORKERS * (per_row[name] + read[COLUMNS]) * 1e-9:.0f} s")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from docs.quoted import (
     people,
     ranges,
     rows,
+    scale,
 )
 from docs.quoted.marks import PAGES, PASSAGES, ROOT, SOURCES, NumbersError, fill, load, names
 
@@ -47,4 +48,5 @@ __all__ = [
     "people",
     "ranges",
     "rows",
+    "scale",
 ]

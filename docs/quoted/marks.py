@@ -37,6 +37,7 @@ SOURCES = {
     "people": ("bench/results/people.json", "python -m bench.people"),
     "audit": ("bench/results/audit.json", "python -m bench.audit"),
     "cores": ("bench/results/cores.json", "python -m bench.cores"),
+    "scale": ("bench/results/scale.json", "python -m bench.scale"),
     "goe": ("bench/results/goe.json", "python -m bench.goe"),
     "inference": ("bench/results/inference.json", "python -m bench.inference"),
     "regularization": (
