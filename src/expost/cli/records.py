@@ -16,8 +16,9 @@ from expost._common.summary import Summary
 from expost._common.typing import FloatArray
 from expost._common.validation import Simultaneous, check_positive, parameter_error
 from expost.cli.base import console, legible, print_json, say, warn
-from expost.cli.commands import BoundsOptions, LossesOptions, RecordOptions, whole_number
+from expost.cli.commands import BoundsOptions, LossesOptions
 from expost.cli.display import Tally, show_losses
+from expost.cli.options import RecordOptions, whole_number
 from expost.cli.private_files import (
     COLUMN,
     LOSSES_MARK,

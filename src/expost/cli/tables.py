@@ -12,7 +12,7 @@ from expost._common.progress import Watch
 from expost._common.typing import FloatArray
 from expost._common.validation import missing_extra_error
 from expost.cli.base import error_console, legible, show_progress, warn
-from expost.cli.commands import RecordOptions
+from expost.cli.options import RecordOptions
 from expost.cli.plan import TABLES, load_domain
 from expost.data.dialect import PLAIN, Dialect
 from expost.data.lazy import LazyTable
