@@ -11,7 +11,7 @@ from rich.console import Console
 from ward import DOMAIN, NAMES, patients, refused, run, ward, write_csv
 
 import expost
-from expost.cli import records
+from expost.cli import losses
 from expost.cli.base import say
 from expost.fitting.private_fit import FALSE_ALARMS
 
@@ -162,7 +162,7 @@ def test_losses_of_another_table_are_refused_and_those_of_the_fitted_one_are_not
     assert FALSE_ALARMS == 1e-9
     doubt = "drawn less than once in 1,000 fits"
     assert doubt not in whole.stderr
-    monkeypatch.setattr(records, "plausible", lambda private, level=FALSE_ALARMS: level < 1e-3)
+    monkeypatch.setattr(losses, "plausible", lambda private, level=FALSE_ALARMS: level < 1e-3)
     doubtful = run("losses", publication, table)
     assert doubtful.exit_code == 0
     assert doubt in doubtful.stderr

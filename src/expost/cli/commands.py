@@ -315,7 +315,7 @@ def page(
     """
 
 
-@command("records")
+@command("predict")
 def predict(
     *,
     publication: Path = PUBLICATION,
@@ -378,7 +378,7 @@ class BoundsOptions:
     reading: RecordOptions
 
 
-@command("records")
+@command("bounds")
 def bounds(options: BoundsOptions) -> None:
     """Bound what publications cost each record, from the publication and the record alone.
 
@@ -413,7 +413,7 @@ class LossesOptions:
     reading: RecordOptions
 
 
-@command("records")
+@command("losses")
 def losses(options: LossesOptions) -> None:
     """Recompute everyone's exact privacy loss from the table and the publication. Private.
 

@@ -15,9 +15,9 @@ from expost._common.files import atomic_write, same_file
 from expost._common.validation import parameter_error
 from expost.cli.base import error_console, legible, output_console, print_json, say, show_progress, warn
 from expost.cli.commands import FitOptions
+from expost.cli.losses import with_choices
 from expost.cli.plan import declared_weighting, load_domain, make_corners, make_plan
 from expost.cli.private_files import COLUMN, check_figures, check_public, write_losses
-from expost.cli.records import with_choices
 from expost.cli.rehearse import verdict
 from expost.cli.tables import check_identifier, connected
 from expost.cli.words import announce, explain, next_command, say_next, show_quality

@@ -138,6 +138,11 @@ def unit_of(people: People | None) -> str:
     return "record" if people is None else "person"
 
 
+def listed_ids(people: People | None, person: str | None, output: Path | None) -> list[Any] | None:
+    """The ids of the column of people, where no file has them."""
+    return None if people is None or person is None or output is not None else people.ids.tolist()
+
+
 def write_problems(
     path: Path | None,
     findings: Iterable[Finding],

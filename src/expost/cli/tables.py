@@ -6,7 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
 
 from expost._common.progress import Watch
 from expost._common.typing import FloatArray
@@ -122,6 +124,28 @@ def with_identifiers(
     for part in parts:
         length = len(next(iter(part.values())))
         yield {name: [next(found) for _ in range(length)], **part}
+
+
+class FirstRecords:
+    """Keeps the columns of the first runs of records that pass, or of all, and counts the records."""
+
+    def __init__(self, most: int | None) -> None:
+        self.records = 0
+        self._most = most
+        self._kept: list[Columns] = []
+
+    def passing(self, runs: Iterable[Columns]) -> Iterator[Columns]:
+        """Keep and count runs as they pass."""
+        for run in runs:
+            if self._most is None or self.records < self._most:
+                self._kept.append(run)
+            self.records += len(next(iter(run.values())))
+            yield run
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The columns that were kept, joined, with Python's own numbers."""
+        runs = {name: [np.asarray(run[name], dtype=object) for run in self._kept] for name in self._kept[0]}
+        return {name: np.concatenate(parts).tolist() for name, parts in runs.items()}
 
 
 @contextmanager

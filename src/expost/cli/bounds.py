@@ -1,34 +1,23 @@
-"""``expost predict``, ``bounds`` and ``losses``: what a publication says of each record of a table."""
+"""``expost bounds``: what publications cost each record of a table, from them and the record alone."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 from rich.table import Table
 
-from expost._common.progress import Watch
-from expost._common.summary import Summary
-from expost._common.typing import FloatArray
 from expost._common.validation import Simultaneous, check_positive, parameter_error
 from expost.cli.base import console, legible, print_json, say, warn
-from expost.cli.commands import BoundsOptions, LossesOptions
-from expost.cli.display import Tally, show_losses
-from expost.cli.options import RecordOptions, whole_number
-from expost.cli.private_files import (
-    COLUMN,
-    LOSSES_MARK,
-    check_figures,
-    unit_of,
-    write_columns,
-    write_losses,
-)
+from expost.cli.commands import BoundsOptions
+from expost.cli.options import whole_number
+from expost.cli.private_files import check_figures, listed_ids, unit_of, write_columns
 from expost.cli.tables import (
     Columns,
+    FirstRecords,
     check_order,
     dialect_of,
     open_records,
@@ -37,21 +26,12 @@ from expost.cli.tables import (
     with_identifiers,
 )
 from expost.data.choices import chosen_cost
-from expost.data.domain import Domain
 from expost.data.encoding import Encoded
-from expost.data.labels import Label, NumericLabel, TimeLabel
-from expost.data.lazy import LazyTable
 from expost.data.people import ONE_PERSON, People
-from expost.data.ranges import choice_losses
-from expost.data.values import class_text
-from expost.exceptions import DomainError, FileError, PublicationError
-from expost.fitting.ex_post import LossTerms, streamed_terms
-from expost.fitting.prediction import Predictors, predicted_labels
-from expost.fitting.private_fit import FALSE_ALARMS, plausible, recover
-from expost.losses import LogisticLoss, SoftmaxLoss
+from expost.exceptions import FileError
 from expost.page.promises import choice_plans, promised_together
 from expost.publication import Publication
-from expost.publication.readings import encoded_for, encoded_records, encoded_rows, score_coefficients
+from expost.publication.readings import encoded_for
 from expost.reports.base import Bounds, Figures, Scope
 from expost.reports.evaluate import streamed_figures
 from expost.reports.several import streamed_totals
@@ -69,115 +49,9 @@ _OR_WALLET = (
     "choose one before you look."
 )
 # More records than this do not fit on a screen.
-_MOST_PREDICTIONS, _MOST_BOUNDS = 20, 40
-_OF_CLASS = "probability of "
+_MOST_BOUNDS = 40
 # Columns of a narrow terminal for a file's name and for a figure from it.
 _NAME, _FIGURE = 19, 9
-# How seldom noise is that makes a curator doubt whether this is the whole table.
-_DOUBTFUL = 1e-3
-
-
-class FirstRecords:
-    """Keeps the columns of the first runs of records that pass, or of all, and counts the records."""
-
-    def __init__(self, most: int | None) -> None:
-        self.records = 0
-        self._most = most
-        self._kept: list[Columns] = []
-
-    def passing(self, runs: Iterable[Columns]) -> Iterator[Columns]:
-        """Keep and count runs as they pass."""
-        for run in runs:
-            if self._most is None or self.records < self._most:
-                self._kept.append(run)
-            self.records += len(next(iter(run.values())))
-            yield run
-
-    def columns(self) -> dict[str, list[Any]]:
-        """The columns that were kept, joined, with Python's own numbers."""
-        runs = {name: [np.asarray(run[name], dtype=object) for run in self._kept] for name in self._kept[0]}
-        return {name: np.concatenate(parts).tolist() for name, parts in runs.items()}
-
-
-def predict(publication: Path, records: Path, output: Path | None, options: RecordOptions) -> None:
-    """Predict the outcome of records."""
-    check_order(publication, records)
-    read = Publication.load(publication)
-    first = FirstRecords(None if options.as_json and output is None else _MOST_PREDICTIONS)
-    with open_records(records, options, _names(read), "Predicting") as (table, watch):
-        inputs = (publication, records, *table.paths)
-        check_figures(output, "predictions", inputs=inputs, overwrite=options.force)
-        parts = with_identifiers(_predictions(read, table, watch), table, options.identifier)
-        write_columns(output, first.passing(parts), overwrite=options.force, dialect=dialect_of(options))
-    if read.insecure:
-        warn(f"{publication} was made with seeded noise for a test: its promise is void.")
-    columns = first.columns()
-    if options.as_json:
-        print_json({"predictions": columns if output is None else None, "output": output})
-    elif output is not None:
-        say(f"Written: {legible(output)}")
-    else:
-        _show_predictions(columns, first.records, read.label)
-
-
-def _predictions(publication: Publication, table: LazyTable, watch: Watch) -> Iterator[Columns]:
-    """Predictions and, of a logistic model, probabilities, in runs of records; as private as these."""
-    work = Predictors(score_coefficients(publication))
-    rows = replace(encoded_rows(publication, table), watch=watch)
-    likely = isinstance(publication.loss, LogisticLoss | SoftmaxLoss) and publication.classes is not None
-    for predictor in rows.sweep(work, products=True):
-        scores = publication.recalibrated(predictor)
-        labels: Any = predicted_labels(
-            scores, loss=publication.loss, classes=publication.classes, label=publication.label
-        )
-        if publication.classes is not None:
-            labels = [class_text(one) for one in labels.tolist()]
-        columns: dict[str, Any] = {"prediction": labels}
-        if isinstance(publication.label, TimeLabel):
-            columns |= zip(_names(publication)[1:], publication.label.survival(scores).T, strict=True)
-        if likely:
-            columns |= zip(_names(publication)[1:], publication.probabilities(scores).T, strict=True)
-        yield columns
-
-
-def _names(publication: Publication) -> list[str]:
-    if isinstance(publication.label, TimeLabel):
-        return ["prediction", *(f"survival to {end:g}" for end in publication.label.ends)]
-    return ["prediction", *(f"{_OF_CLASS}{class_text(label)}" for label in publication.classes or ())]
-
-
-def _show_predictions(columns: dict[str, list[Any]], count: int, label: Label | None) -> None:
-    """The first predictions, each with its own probability: those of the other classes are for a file."""
-    likely = [name for name in columns if name.startswith(_OF_CLASS)]
-    shown = {name: columns[name] for name in columns if name not in likely}
-    if isinstance(label, NumericLabel):
-        shown |= _in_units(shown.pop("prediction"), label)
-    if likely:
-        found = enumerate(columns["prediction"])
-        shown["its probability"] = [f"{columns[_OF_CLASS + one][place]:.4f}" for place, one in found]
-    places = map(str, range(1, _MOST_PREDICTIONS + 1))
-    rows = list(zip(places, *map(_texts, shown.values()), strict=False))
-    said = {
-        "Only the first records are shown; --output has them all.": count > _MOST_PREDICTIONS,
-        "The probabilities of the other classes: --output FILE": len(likely) > 2,
-    }
-    notes = list(filter(said.get, said))
-    console.print(Summary("Predictions", rows, ("record", *shown), notes, figures=True).terminal())
-
-
-def _texts(column: list[Any]) -> list[str]:
-    return [one if isinstance(one, str) else f"{one:.4g}" for one in column]
-
-
-def _in_units(values: list[float], label: NumericLabel) -> dict[str, list[str]]:
-    """Predicted numbers as the table has them, under a heading with their unit."""
-    unit = "" if label.unit is None else f" ({label.unit})"
-    return {f"prediction{unit}": [_figure(one, label.high - label.low) for one in values]}
-
-
-def _figure(value: float, span: float) -> str:
-    """A number with marks between thousands, to about a thousandth of the range that it lies in."""
-    return f"{value:,.{max(3 - math.floor(math.log10(span)), 0)}f}"
 
 
 def bounds(options: BoundsOptions) -> None:
@@ -264,7 +138,7 @@ class _Bounded:
             "simultaneous": self.scope,
             "promised": self.promised,
             "unit": unit_of(self.people),
-            "people": _ids(self.people, self.person, output),
+            "people": listed_ids(self.people, self.person, output),
             "publications": publications,
             "total": listed.get("total"),
             "wallet": listed.get("wallet"),
@@ -303,11 +177,6 @@ class _Bounded:
             say(_ALL[self.options.wallet] + _OR_WALLET * offered)
         if output is not None:
             say(f"Written: {legible(output)}")
-
-
-def _ids(people: People | None, person: str | None, output: Path | None) -> list[Any] | None:
-    """The ids of the column of people, where no file has them."""
-    return None if people is None or person is None or output is not None else people.ids.tolist()
 
 
 def _whose(person: str | None, *, of_people: bool) -> str:
@@ -408,96 +277,3 @@ def _warn(read: list[Publication], options: BoundsOptions) -> None:
     for path, publication in zip(options.publications, read, strict=True):
         if publication.insecure:
             warn(f"{path} was made with seeded noise for a test: its promise and these bounds are void.")
-
-
-def losses(options: LossesOptions) -> None:
-    """Recompute everyone's exact loss; private."""
-    check_order(options.publication, options.table)
-    read, reading, output = Publication.load(options.publication), options.reading, options.output
-    person = person_column(options.person, reading, of_people=read.of_people)
-    _check_declared(read, options.weight, person)
-    tally = Tally()
-    listed: list[float] = []
-    where = {"person": person, "dask": options.dask, "device": options.device}
-    doing = "Computing everyone's exact loss"
-    with open_records(options.table, reading, [COLUMN], doing, **where) as (table, watch):
-        inputs = (options.publication, options.table, *table.paths)
-        check_figures(output, "exact losses", private=True, inputs=inputs, overwrite=reading.force)
-        records = replace(encoded_records(read, table, None, options.weight, person), watch=watch)
-        people, named = records.whose, person or reading.identifier
-        counted = tally.counted(with_choices(_exact_losses(read, records), read.domain, table, person))
-        if output is not None:
-            written: Any = {"overwrite": reading.force, "dialect": dialect_of(reading)}
-            write_losses(output, counted, table, named, people, **written)
-        else:
-            listed = [loss for part in counted for loss in (part.tolist() if reading.as_json else ())]
-    if reading.as_json:
-        print_json(
-            {
-                "private": LOSSES_MARK,
-                "plausible": True,
-                "epsilon": read.plan.epsilon,
-                "quantiles": {f"{share:g}": loss for share, loss in tally.quantiles().items()},
-                "unit": unit_of(people),
-                "people": _ids(people, person, output),
-                "losses": listed if output is None else None,
-                "output": output,
-            }
-        )
-        return
-    console.print(show_losses(tally, read.release.plan.epsilon))
-    if output is not None:
-        say(f"\nPrivate: {legible(output)}")
-    say("These figures come from everyone's records. Never publish them, and tell nobody")
-    say("hers: the page is for that. They are right only if this is the whole table that")
-    say("was fitted, with all of its rows. The noise that it implies could have been")
-    say("drawn, but that can be so without many of its rows too.")
-
-
-def _check_declared(publication: Publication, weight: str | None, person: str | None) -> None:
-    """Refuse exact losses where nobody said the weight of each record, or whose each row is."""
-    if weight is None and publication.weighting.max_weight is not None:
-        raise DomainError(
-            "the records of this publication had weights, and without them every figure would be wrong. Name "
-            "the column that was fitted: --weight COLUMN."
-        )
-    if person is None and publication.of_people:
-        raise DomainError(
-            "this publication promises to people, and nobody said whose each row is. Name the column of the "
-            "fit: --person COLUMN, or --domain DOMAIN.toml with a domain file that declares `person`."
-        )
-
-
-def with_choices(
-    parts: Iterable[LossTerms], domain: Domain | None, table: LazyTable, person: str | None = None
-) -> Iterator[FloatArray]:
-    """Everyone's exact loss from its terms, part by part, with ranges that were chosen; private."""
-    choices = () if domain is None else domain.choices
-    if domain is None or not choices:
-        yield from (terms.loss for terms in parts)
-        return
-    own: Any = {"person": person or domain.person, "rows_per_person": domain.rows_per_person}
-    every, start = choice_losses(table, choices, dialect=table.dialect, **own), 0
-    for terms in parts:
-        count = len(terms.signed)
-        yield replace(terms, choices=every[start : start + count]).loss
-        start += count
-
-
-def _exact_losses(publication: Publication, encoded: Encoded) -> Iterator[LossTerms]:
-    """The terms of everyone's exact loss, part by part, if the table could be the fitted one; private."""
-    plan = publication.release.plan
-    records = encoded.checked_for(plan.loss, plan.max_weight)
-    private = recover(publication.release, records)
-    if not plausible(private):
-        raise PublicationError(
-            "this is not the table that was fitted, or not all of it: with the publication it implies noise "
-            f"that is drawn less than once in {1.0 / FALSE_ALARMS:,.0f} fits. Name the whole table, in the "
-            "units and with the weights of the fit."
-        )
-    if not plausible(private, level=_DOUBTFUL):
-        warn(
-            "with the publication, this table implies noise that is drawn less than once in "
-            f"{1.0 / _DOUBTFUL:,.0f} fits. If some of its rows are missing, every figure is wrong."
-        )
-    return streamed_terms(private, records, publication.loss, member=True)

@@ -1,0 +1,108 @@
+"""``expost predict``: the outcome of each record of a table, as a published model predicts it."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from expost._common.progress import Watch
+from expost._common.summary import Summary
+from expost.cli.base import console, legible, print_json, say, warn
+from expost.cli.options import RecordOptions
+from expost.cli.private_files import check_figures, write_columns
+from expost.cli.tables import Columns, FirstRecords, check_order, dialect_of, open_records, with_identifiers
+from expost.data.labels import Label, NumericLabel, TimeLabel
+from expost.data.lazy import LazyTable
+from expost.data.values import class_text
+from expost.fitting.prediction import Predictors, predicted_labels
+from expost.losses import LogisticLoss, SoftmaxLoss
+from expost.publication import Publication
+from expost.publication.readings import encoded_rows, score_coefficients
+
+# More records than this do not fit on a screen.
+_MOST_PREDICTIONS = 20
+
+
+_OF_CLASS = "probability of "
+
+
+def predict(publication: Path, records: Path, output: Path | None, options: RecordOptions) -> None:
+    """Predict the outcome of records."""
+    check_order(publication, records)
+    read = Publication.load(publication)
+    first = FirstRecords(None if options.as_json and output is None else _MOST_PREDICTIONS)
+    with open_records(records, options, _names(read), "Predicting") as (table, watch):
+        inputs = (publication, records, *table.paths)
+        check_figures(output, "predictions", inputs=inputs, overwrite=options.force)
+        parts = with_identifiers(_predictions(read, table, watch), table, options.identifier)
+        write_columns(output, first.passing(parts), overwrite=options.force, dialect=dialect_of(options))
+    if read.insecure:
+        warn(f"{publication} was made with seeded noise for a test: its promise is void.")
+    columns = first.columns()
+    if options.as_json:
+        print_json({"predictions": columns if output is None else None, "output": output})
+    elif output is not None:
+        say(f"Written: {legible(output)}")
+    else:
+        _show_predictions(columns, first.records, read.label)
+
+
+def _predictions(publication: Publication, table: LazyTable, watch: Watch) -> Iterator[Columns]:
+    """Predictions and, of a logistic model, probabilities, in runs of records; as private as these."""
+    work = Predictors(score_coefficients(publication))
+    rows = replace(encoded_rows(publication, table), watch=watch)
+    likely = isinstance(publication.loss, LogisticLoss | SoftmaxLoss) and publication.classes is not None
+    for predictor in rows.sweep(work, products=True):
+        scores = publication.recalibrated(predictor)
+        labels: Any = predicted_labels(
+            scores, loss=publication.loss, classes=publication.classes, label=publication.label
+        )
+        if publication.classes is not None:
+            labels = [class_text(one) for one in labels.tolist()]
+        columns: dict[str, Any] = {"prediction": labels}
+        if isinstance(publication.label, TimeLabel):
+            columns |= zip(_names(publication)[1:], publication.label.survival(scores).T, strict=True)
+        if likely:
+            columns |= zip(_names(publication)[1:], publication.probabilities(scores).T, strict=True)
+        yield columns
+
+
+def _names(publication: Publication) -> list[str]:
+    if isinstance(publication.label, TimeLabel):
+        return ["prediction", *(f"survival to {end:g}" for end in publication.label.ends)]
+    return ["prediction", *(f"{_OF_CLASS}{class_text(label)}" for label in publication.classes or ())]
+
+
+def _show_predictions(columns: dict[str, list[Any]], count: int, label: Label | None) -> None:
+    """The first predictions, each with its own probability: those of the other classes are for a file."""
+    likely = [name for name in columns if name.startswith(_OF_CLASS)]
+    shown = {name: columns[name] for name in columns if name not in likely}
+    if isinstance(label, NumericLabel):
+        shown |= _in_units(shown.pop("prediction"), label)
+    if likely:
+        found = enumerate(columns["prediction"])
+        shown["its probability"] = [f"{columns[_OF_CLASS + one][place]:.4f}" for place, one in found]
+    places = map(str, range(1, _MOST_PREDICTIONS + 1))
+    rows = list(zip(places, *map(_texts, shown.values()), strict=False))
+    said = {
+        "Only the first records are shown; --output has them all.": count > _MOST_PREDICTIONS,
+        "The probabilities of the other classes: --output FILE": len(likely) > 2,
+    }
+    notes = list(filter(said.get, said))
+    console.print(Summary("Predictions", rows, ("record", *shown), notes, figures=True).terminal())
+
+
+def _texts(column: list[Any]) -> list[str]:
+    return [one if isinstance(one, str) else f"{one:.4g}" for one in column]
+
+
+def _in_units(values: list[float], label: NumericLabel) -> dict[str, list[str]]:
+    """Predicted numbers as the table has them, under a heading with their unit."""
+    unit = "" if label.unit is None else f" ({label.unit})"
+    return {f"prediction{unit}": [_figure(one, label.high - label.low) for one in values]}
+
+
+def _figure(value: float, span: float) -> str:
+    """A number with marks between thousands, to about a thousandth of the range that it lies in."""
+    return f"{value:,.{max(3 - math.floor(math.log10(span)), 0)}f}"
