@@ -40,8 +40,8 @@ from expost.exceptions import (
 from expost.fitting import mechanism
 from expost.losses.registry import LOSSES
 from expost.page import render
+from expost.page.fields import Form
 from expost.page.introduction import LANGUAGES
-from expost.page.numbers import Form
 from expost.privacy.calibration import CALIBRATIONS
 from expost.privacy.scales import REPORT_KINDS
 

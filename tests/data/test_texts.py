@@ -19,7 +19,7 @@ from expost import (
     YesNo,
 )
 from expost.exceptions import DomainError, PublicationError
-from expost.page.numbers import Form
+from expost.page.fields import Form
 
 FILE = """
 [[features]]
