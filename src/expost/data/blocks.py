@@ -256,53 +256,6 @@ def not_finite_error() -> DomainError:
     )
 
 
-class _NotNumbersError(DomainError, TypeError):
-    """Cells that cannot be numbers; scikit-learn's conventions want a TypeError here."""
-
-
-def matrix_table(X: Any) -> Table:
-    """The table of a matrix, dense or sparse, or of a nested list; DomainError where it is none."""
-    from sklearn.utils import check_array  # slow to import, and not needed where a domain encodes
-
-    if issparse(X):
-        return SparseTable(X)
-    if isinstance(X, np.ma.MaskedArray):
-        raise DomainError("`X` must not be masked; fill the masked cells with public constants.")
-    if isinstance(X, np.matrix):
-        raise DomainError("`X` must be an array; np.matrix is not supported. Convert it with np.asarray(X).")
-    matrix: NDArray[Any] | DomainError
-    try:
-        matrix = check_array(
-            X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0
-        )
-    except MemoryError:
-        raise
-    except Exception as error:
-        # scikit-learn's errors quote cells, whole arrays and their shapes: private values must not be logged.
-        matrix = _public_error(error)
-    if isinstance(matrix, DomainError):  # raised here, so that scikit-learn's error is not attached to ours
-        raise matrix
-    if matrix.dtype.kind not in "fiub":
-        raise DomainError(f"`X` must hold real numbers; got dtype {matrix.dtype}.")
-    return ArrayTable(matrix)
-
-
-def _public_error(error: Exception) -> DomainError:
-    """The error to raise for one of scikit-learn's, without what that one quotes."""
-    if isinstance(error, TypeError):
-        return _NotNumbersError(
-            "`X` must be a matrix of numbers: the argument must be no string and no object, only numbers."
-        )
-    message = str(error) if isinstance(error, ValueError) else ""  # a cell's own error can be anything
-    if message.startswith("Expected 2D array"):
-        return not_matrix_error()
-    if message.startswith("Complex data"):
-        return DomainError("`X` must hold real numbers: Complex data not supported.")
-    return DomainError(
-        "`X` must be a matrix of numbers; got text or rows of unequal length. Encode columns as numbers."
-    )
-
-
 _BY_ROWS, _BY_COLUMNS, _SPARSE = range(3)
 # The types of cells that kernels read where they lie, by their codes there.
 _CODES = {
