@@ -8,8 +8,8 @@ import pytest
 import expost
 from expost.exceptions import ParameterError
 from expost.losses import LogisticLoss, PseudoHuber, SoftmaxLoss
+from expost.losses.binary import longest_rows_bend_most
 from expost.losses.records import Lengths, Levels
-from expost.losses.scalar import longest_rows_bend_most
 from expost.privacy.shapes import capped_logistic
 
 RADIUS = np.sqrt(2.0)

@@ -1,6 +1,6 @@
 /* Derivatives of the library's losses of one linear predictor, in doubles and, with proved errors, as pairs.
 
-   The formulas are those of expost.losses.scalar and expost.fitting.certified.slopes. */
+   The formulas are those of expost.losses.binary, expost.losses.outcomes and expost.fitting.certified.slopes. */
 
 #ifndef EXPOST_LOSSES_H
 #define EXPOST_LOSSES_H

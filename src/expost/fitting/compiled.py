@@ -36,7 +36,7 @@ from expost.losses import (
     SquaredLoss,
     VectorLoss,
 )
-from expost.losses.scalar import Bend
+from expost.losses.binary import Bend
 from expost.losses.softmax import centring
 
 _GIVEN, _LOGISTIC, _CAPPED, _HINGE, _PSEUDO_HUBER, _SQUARED, _PINBALL, _POISSON, _GAMMA = range(-1, 8)

@@ -16,7 +16,7 @@ from expost.fitting.release import Release
 from expost.goe import LargestEigenvalue
 from expost.inference.coordinates import Coordinates
 from expost.losses import LogisticLoss, SoftmaxLoss
-from expost.losses.scalar import Bend
+from expost.losses.binary import Bend
 
 Likelihood = LogisticLoss | SoftmaxLoss
 """The losses that come with a model of the labels."""

@@ -1,28 +1,134 @@
-"""Losses of outcomes that are no classes: quantiles, counts, and positive amounts with a logarithmic link."""
+"""Losses of outcomes that are no classes: numbers, quantiles, and counts and amounts by their logarithms."""
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
 from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive, parameter_error
-from expost.losses.base import DerivativeCurve, LabelSet, Loss
+from expost.losses.base import ADDED, DerivativeCurve, LabelSet, Loss
+from expost.losses.binary import checked_gradient_cap, probabilities
 from expost.losses.convex import check_scales
-from expost.losses.scalar import probabilities
+from expost.losses.records import Levels, take
 
 # Linear predictors beyond this count as this far: their exponentials are beyond any outcome, and finite.
 _FAR = 300.0
 # The same for derivatives, whose squares may be infinite.
 _FARTHEST = 550.0
+# Shorter rows do not widen the pseudo-Huber loss further: it is half the squared error already.
+_WIDEST = 16.0
 SMALLEST_SHARE = 1e-6
 """The smallest threshold, as a share of the largest count, or of a mean."""
 LARGEST_COUNT = 8.0
 """The largest count, in units of the typical one in which counts are fitted."""
 LARGEST_AMOUNT = 1e15
 """No amount is more than this many typical ones."""
+
+
+@dataclass(frozen=True)
+class PseudoHuber(Loss):
+    r"""A smooth robust regression loss whose slope never exceeds ``threshold`` (:math:`c`).
+
+    .. math:: f(\eta; y) = c^2\left(\sqrt{1 + (r/c)^2} - 1\right), \quad r = \eta - y, \quad
+              f' = r/\sqrt{1 + (r/c)^2}, \quad f'' = (1 + (r/c)^2)^{-3/2}
+
+    Its slope is bounded, so that regression has a worst-case guarantee; with the squared loss it has none.
+
+    With a ``gradient_cap`` :math:`C` rows of length :math:`C/c` or more have the threshold :math:`c`, and a
+    shorter row has a larger one, :math:`C` over its length, up to 16 times
+    (:class:`~expost.losses.records.Levels`).
+    """
+
+    threshold: float = 1.0
+    gradient_cap: float | None = field(default=None, metadata=ADDED)
+    name: ClassVar[str] = "pseudo_huber"
+    in_any_namespace: ClassVar[bool] = True
+    labels = LabelSet()
+    """Every real number."""
+
+    def __post_init__(self) -> None:
+        check_positive("threshold", self.threshold)
+        object.__setattr__(self, "gradient_cap", checked_gradient_cap(self.gradient_cap))
+
+    def __str__(self) -> str:
+        gradient = "" if self.gradient_cap is None else f", gradient_cap={self.gradient_cap:.6g}"
+        return f"PseudoHuber(threshold={float(f'{self.threshold:.6g}')}{gradient})"
+
+    @property
+    def levels(self) -> Levels | None:
+        """The lengths of rows that have thresholds of their own, where gradients have a cap."""
+        most = self.gradient_cap
+        return None if most is None else Levels.up_to(most / self.threshold, _WIDEST)
+
+    def at_level(self, factor: float) -> "PseudoHuber":
+        """The loss of rows whose threshold is so many times that of the longest rows."""
+        return PseudoHuber(self.threshold * factor)
+
+    def for_rows(self, rows: Any) -> Any:
+        """The loss with the threshold that each of these rows has."""
+        if self.levels is None:
+            return self
+        bound = copy(self)
+        thresholds = take(self.threshold * self.levels.factors, self.levels.of(rows))
+        object.__setattr__(bound, "threshold", thresholds)
+        return bound
+
+    @property
+    def curve(self) -> DerivativeCurve:
+        """``(1 - (m/threshold)^2)^(3/2)``; the label does not fix the sign."""
+        threshold = self.threshold
+
+        def curvature(slope: FloatArray) -> FloatArray:
+            share = slope / threshold
+            # (1 - s)(1 + s) keeps its digits near s = 1; a slope rounded above the limit counts as the limit.
+            return np.maximum((1.0 - share) * (1.0 + share), 0.0) ** 1.5
+
+        return DerivativeCurve(max_slope=threshold, curvature=curvature, peak=0.0, sign_fixed=False)
+
+    def value(self, eta: FloatArray, y: FloatArray) -> FloatArray:
+        """Written as ``r² / (1 + sqrt(1 + (r/c)²))``, which does not cancel at small residuals."""
+        residual = eta - y
+        return residual * (residual / (1.0 + np.hypot(1.0, residual / self.threshold)))
+
+    def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return ``r / sqrt(1 + (r/c)²)`` and ``(1 + (r/c)²)^(-3/2)``."""
+        # A residual beyond double precision has the limiting slope.
+        with np.errstate(over="ignore", invalid="ignore"):
+            xp, residual = namespace_of(eta), eta - y
+            stretch = xp.hypot(xp.ones_like(residual), residual / self.threshold)
+            slope = xp.where(xp.isinf(stretch), self.threshold * xp.sign(residual), residual / stretch)
+        return slope, stretch**-3.0
+
+
+@dataclass(frozen=True)
+class SquaredLoss(Loss):
+    r"""Half the squared error.
+
+    .. math:: f(\eta; y) = (\eta - y)^2/2, \quad f' = \eta - y, \quad f'' = 1
+
+    Its slope is unbounded, so no noise scale gives a worst-case guarantee, and the user must give ``sigma``
+    and ``l2``. Exact losses after the fact still exist, and so do bounds on them.
+    """
+
+    name: ClassVar[str] = "squared"
+    in_any_namespace: ClassVar[bool] = True
+    labels = LabelSet()
+    """Every real number."""
+    curve = DerivativeCurve(max_slope=math.inf, curvature=np.ones_like, peak=0.0, sign_fixed=False)
+    """Curvature one at every slope, and no largest slope."""
+
+    def value(self, eta: FloatArray, y: FloatArray) -> FloatArray:
+        """``(eta - y)² / 2``."""
+        return 0.5 * (eta - y) ** 2
+
+    def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the residual, and one."""
+        residual = eta - y
+        return residual, namespace_of(residual).ones_like(residual)
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ import numpy as np
 from expost._common.validation import parameter_error
 from expost.exceptions import PublicationError
 from expost.losses.base import Loss, PredictorLoss
+from expost.losses.binary import LogisticLoss, SmoothedHinge
 from expost.losses.check import check_loss
 from expost.losses.convex import ConvexLoss
-from expost.losses.outcomes import BoundedGamma, BoundedPoisson, SmoothedPinball
-from expost.losses.scalar import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss
+from expost.losses.outcomes import BoundedGamma, BoundedPoisson, PseudoHuber, SmoothedPinball, SquaredLoss
 from expost.losses.softmax import SoftmaxLoss
 from expost.losses.vector import AnyLoss, VectorLoss
 

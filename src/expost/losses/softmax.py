@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from expost._common.namespaces import Space, namespace_of
 from expost._common.typing import FloatArray
 from expost.losses.base import ADDED, LabelSet
+from expost.losses.binary import LogisticLoss
 from expost.losses.records import Levels
-from expost.losses.scalar import LogisticLoss
 from expost.losses.softmax_curve import SoftmaxCurve, centring as centring
 from expost.losses.vector import VectorLoss
 

@@ -12,7 +12,7 @@ from scipy.linalg import helmert
 from expost._common.typing import BoolArray, FloatArray
 from expost._common.validation import check_count, parameter_error
 from expost.losses.base import SLACK
-from expost.losses.scalar import LogisticLoss
+from expost.losses.binary import LogisticLoss
 
 MOST_CLASSES = 1000
 """More classes are refused: matrices of classes by classes would take much memory."""

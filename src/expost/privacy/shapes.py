@@ -12,8 +12,8 @@ from expost.losses import (
     SmoothedPinball,
     SoftmaxLoss,
 )
+from expost.losses.binary import LARGEST_CORNER, longest_rows_bend_most
 from expost.losses.outcomes import LARGEST_COUNT
-from expost.losses.scalar import LARGEST_CORNER, longest_rows_bend_most
 from expost.privacy import gaussian
 from expost.privacy.plan import accounting_of
 from expost.privacy.recalibration import HISTOGRAM

@@ -1,7 +1,6 @@
-"""The losses of one linear predictor: logistic, smoothed hinge, pseudo-Huber and half the squared error."""
+"""Losses of two classes: the logistic loss, its slope capped if wanted, and the smoothed hinge."""
 
 import math
-from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
@@ -23,8 +22,6 @@ LARGEST_CORNER = 1.0 - 2.0**-20
 _USUAL_CORNER = 0.8
 # This many widths beyond the corner the slope is the cap and the curvature zero, in doubles.
 _FAR = 800.0
-# Shorter rows do not widen the pseudo-Huber loss further: it is half the squared error already.
-_WIDEST = 16.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +144,7 @@ class LogisticLoss(Loss):
             raise parameter_error("corner", "None with cap=1", corner, "Give a cap below 1, or no corner.")
         object.__setattr__(self, "cap", cap)
         object.__setattr__(self, "corner", corner)
-        object.__setattr__(self, "gradient_cap", _gradient_cap(self.gradient_cap))
+        object.__setattr__(self, "gradient_cap", checked_gradient_cap(self.gradient_cap))
         if self.gradient_cap is not None and not longest_rows_bend_most(cap, corner):
             wanted = "None where shorter rows could bend more than the longest"
             raise parameter_error("gradient_cap", wanted, self.gradient_cap, "Give a smaller cap.")
@@ -254,7 +251,7 @@ def longest_rows_bend_most(cap: float, corner: float | None) -> bool:
     return corner is not None and cap * (1.0 - corner + corner**2) <= corner
 
 
-def _gradient_cap(gradient_cap: Any) -> float | None:
+def checked_gradient_cap(gradient_cap: Any) -> float | None:
     """The largest length of a gradient, or None; ParameterError where it is neither."""
     return None if gradient_cap is None else check_positive("gradient_cap", gradient_cap)
 
@@ -265,81 +262,6 @@ def _share(name: str, value: Any, most: float) -> float:
     if not accepted or not SMALLEST_CAP <= value <= most:
         raise parameter_error(name, f"a number between {SMALLEST_CAP:g} and {most:.7g}", value)
     return float(value)
-
-
-@dataclass(frozen=True)
-class PseudoHuber(Loss):
-    r"""A smooth robust regression loss whose slope never exceeds ``threshold`` (:math:`c`).
-
-    .. math:: f(\eta; y) = c^2\left(\sqrt{1 + (r/c)^2} - 1\right), \quad r = \eta - y, \quad
-              f' = r/\sqrt{1 + (r/c)^2}, \quad f'' = (1 + (r/c)^2)^{-3/2}
-
-    Its slope is bounded, so that regression has a worst-case guarantee; with the squared loss it has none.
-
-    With a ``gradient_cap`` :math:`C` rows of length :math:`C/c` or more have the threshold :math:`c`, and a
-    shorter row has a larger one, :math:`C` over its length, up to 16 times
-    (:class:`~expost.losses.records.Levels`).
-    """
-
-    threshold: float = 1.0
-    gradient_cap: float | None = field(default=None, metadata=ADDED)
-    name: ClassVar[str] = "pseudo_huber"
-    in_any_namespace: ClassVar[bool] = True
-    labels = LabelSet()
-    """Every real number."""
-
-    def __post_init__(self) -> None:
-        check_positive("threshold", self.threshold)
-        object.__setattr__(self, "gradient_cap", _gradient_cap(self.gradient_cap))
-
-    def __str__(self) -> str:
-        gradient = "" if self.gradient_cap is None else f", gradient_cap={self.gradient_cap:.6g}"
-        return f"PseudoHuber(threshold={float(f'{self.threshold:.6g}')}{gradient})"
-
-    @property
-    def levels(self) -> Levels | None:
-        """The lengths of rows that have thresholds of their own, where gradients have a cap."""
-        most = self.gradient_cap
-        return None if most is None else Levels.up_to(most / self.threshold, _WIDEST)
-
-    def at_level(self, factor: float) -> "PseudoHuber":
-        """The loss of rows whose threshold is so many times that of the longest rows."""
-        return PseudoHuber(self.threshold * factor)
-
-    def for_rows(self, rows: Any) -> Any:
-        """The loss with the threshold that each of these rows has."""
-        if self.levels is None:
-            return self
-        bound = copy(self)
-        thresholds = take(self.threshold * self.levels.factors, self.levels.of(rows))
-        object.__setattr__(bound, "threshold", thresholds)
-        return bound
-
-    @property
-    def curve(self) -> DerivativeCurve:
-        """``(1 - (m/threshold)^2)^(3/2)``; the label does not fix the sign."""
-        threshold = self.threshold
-
-        def curvature(slope: FloatArray) -> FloatArray:
-            share = slope / threshold
-            # (1 - s)(1 + s) keeps its digits near s = 1; a slope rounded above the limit counts as the limit.
-            return np.maximum((1.0 - share) * (1.0 + share), 0.0) ** 1.5
-
-        return DerivativeCurve(max_slope=threshold, curvature=curvature, peak=0.0, sign_fixed=False)
-
-    def value(self, eta: FloatArray, y: FloatArray) -> FloatArray:
-        """Written as ``r² / (1 + sqrt(1 + (r/c)²))``, which does not cancel at small residuals."""
-        residual = eta - y
-        return residual * (residual / (1.0 + np.hypot(1.0, residual / self.threshold)))
-
-    def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return ``r / sqrt(1 + (r/c)²)`` and ``(1 + (r/c)²)^(-3/2)``."""
-        # A residual beyond double precision has the limiting slope.
-        with np.errstate(over="ignore", invalid="ignore"):
-            xp, residual = namespace_of(eta), eta - y
-            stretch = xp.hypot(xp.ones_like(residual), residual / self.threshold)
-            slope = xp.where(xp.isinf(stretch), self.threshold * xp.sign(residual), residual / stretch)
-        return slope, stretch**-3.0
 
 
 @dataclass(frozen=True)
@@ -380,30 +302,3 @@ class SmoothedHinge(Loss):
             t = (1.0 - y * eta) / self.scale
         p, q = probabilities(t)[:2] if is_foreign(t) else (expit(t), expit(-t))
         return -y * p, p * q / self.scale
-
-
-@dataclass(frozen=True)
-class SquaredLoss(Loss):
-    r"""Half the squared error.
-
-    .. math:: f(\eta; y) = (\eta - y)^2/2, \quad f' = \eta - y, \quad f'' = 1
-
-    Its slope is unbounded, so no noise scale gives a worst-case guarantee, and the user must give ``sigma``
-    and ``l2``. Exact losses after the fact still exist, and so do bounds on them.
-    """
-
-    name: ClassVar[str] = "squared"
-    in_any_namespace: ClassVar[bool] = True
-    labels = LabelSet()
-    """Every real number."""
-    curve = DerivativeCurve(max_slope=math.inf, curvature=np.ones_like, peak=0.0, sign_fixed=False)
-    """Curvature one at every slope, and no largest slope."""
-
-    def value(self, eta: FloatArray, y: FloatArray) -> FloatArray:
-        """``(eta - y)² / 2``."""
-        return 0.5 * (eta - y) ** 2
-
-    def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the residual, and one."""
-        residual = eta - y
-        return residual, namespace_of(residual).ones_like(residual)
