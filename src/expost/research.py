@@ -9,7 +9,8 @@ import numpy as np
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.blocks import Block
-from expost.data.encoding import Encoded, encode_records, open_records
+from expost.data.convex import open_records
+from expost.data.encoding import Encoded, encode_records
 from expost.data.weights import Declared
 from expost.fitting.ex_post import LossTerms as LossTerms, ex_post_terms
 from expost.fitting.mechanism import perturb

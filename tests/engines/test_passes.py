@@ -9,7 +9,7 @@ import scipy.sparse as sparse
 from problems import design_of, rows_in_ball
 
 import expost
-from expost.data.encoding import open_records
+from expost.data.convex import open_records
 from expost.fitting.certified.bound import ExactProblem
 from expost.fitting.certified.certify import certify
 from expost.fitting.certified.decimals import certify_in_decimals, hessian_in_decimals

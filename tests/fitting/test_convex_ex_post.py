@@ -6,7 +6,7 @@ from convex_losses import CONVEX, AsConvex, VectorAsConvex, draw_records
 from problems import design_of, rows_in_ball
 
 from expost import LogisticLoss, PseudoHuber, SmoothedNorm, SoftmaxLoss
-from expost.data.encoding import open_records
+from expost.data.convex import open_records
 from expost.exceptions import ParameterError
 from expost.fitting.ex_post import ex_post_terms
 from expost.fitting.mechanism import perturb

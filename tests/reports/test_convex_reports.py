@@ -10,7 +10,7 @@ from scipy import stats
 
 import expost
 from expost import LipschitzPoisson, LocationScale, PseudoHuber, SmoothedNorm
-from expost.data.encoding import open_records
+from expost.data.convex import open_records
 from expost.exceptions import ParameterError
 from expost.fitting.ex_post import ex_post_terms
 from expost.fitting.mechanism import perturb

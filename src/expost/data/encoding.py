@@ -1,6 +1,5 @@
 """From a table to encoded records: rows inside the ball, labels that the loss accepts, weights."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
@@ -9,22 +8,12 @@ import narwhals.stable.v1 as nw
 import numpy as np
 
 from expost._common import kernels, namespaces
-from expost._common.machine import block_length
 from expost._common.namespaces import Space, is_foreign
 from expost._common.progress import Watch
 from expost._common.typing import FloatArray
-from expost.data.blocks import ArrayTable, Block, as_dense, check_at_hand
+from expost.data.blocks import ArrayTable, Block
 from expost.data.columns import reader_of
-from expost.data.design import (
-    ArraySource,
-    Design,
-    OnRawRows,
-    RecordCheck,
-    Source,
-    Watched,
-    check_finite,
-    labels_error,
-)
+from expost.data.design import ArraySource, Design, OnRawRows, RecordCheck, Source, Watched
 from expost.data.domain import Domain
 from expost.data.labels import RowsLabel
 from expost.data.lazy import LazyTable
@@ -34,12 +23,11 @@ from expost.data.placed import OnDevice, PlacedSource, sent_as_it_is, sent_lengt
 from expost.data.spread import SpreadSource
 from expost.data.tables import StreamedTable, as_lazy, open_table, table_of, with_columns
 from expost.data.together import batches, by_person
-from expost.data.values import as_numbers, attempted
-from expost.data.weights import Declared, check_weights_covered, one_label_per_row
+from expost.data.values import attempted
+from expost.data.weights import Declared, check_weights_covered
 from expost.engines.base import LOCAL, Engine, Kernel, LocalEngine, Part, Pass
 from expost.exceptions import DomainError, ParameterError
 from expost.losses import AnyLoss, LabelSet
-from expost.losses.convex import ConvexLoss
 
 Result = TypeVar("Result")
 
@@ -261,7 +249,7 @@ def _with_people(rows: Encoded, groups: Any, declared: Declared, forgotten: int)
         check_weights_covered(declared.loss)
     if declared.unit == "person" and declared.in_rows is not None:
         return _spread(rows, groups, declared.in_rows)
-    return _grouped(rows, groups, declared.unit, declared.weighting.rows_per_person, forgotten)
+    return grouped(rows, groups, declared.unit, declared.weighting.rows_per_person, forgotten)
 
 
 def encode_rows(X: Any, declared: Declared) -> Encoded:
@@ -301,76 +289,7 @@ def _from_lazy(table: LazyTable, declared: Declared, **columns: Any) -> Encoded:
     return Encoded(source, design, table.engine, table.device, accepted=declared.accepted)
 
 
-# Numbers in the Hessians of one block of records.
-_BLOCK_NUMBERS = 500_000
-
-
-@dataclass(frozen=True)
-class _RecordDesign(Design):
-    """Records brought into the set that a convex loss declares, with the label as the last column; public.
-
-    A pass takes as many numbers of a record as there are parameters, and holds those of its Hessian.
-    """
-
-    loss: ConvexLoss
-    in_ball = False
-
-    @property
-    def dimension(self) -> int:
-        return self.loss.n_parameters
-
-    def numbers_held(self, width: int) -> int:
-        return self.loss.n_parameters**2
-
-    def block_length(self, width: int) -> int:
-        most = max(16, _BLOCK_NUMBERS // self.numbers_held(width))
-        return min(block_length(width + self.n_features), most)
-
-    def dense(self, blocks: Iterator[Block]) -> Iterator[Block]:
-        for block in blocks:
-            labels = block.y
-            # Copied and checked in every pass: the caller can change the table.
-            rows = np.array(as_dense(block.X), dtype=np.float64, order="C")
-            check_finite(rows)
-            rows = self.loss.record_set.enclose(rows)
-            yield block._replace(X=np.column_stack([rows, labels]) if len(labels) else rows)
-
-    products = dense
-
-
-def open_records(
-    X: Any, y: Any, loss: ConvexLoss, groups: Any = None, *, unit: str = "row", rows: int | None = None
-) -> Encoded:
-    """Open a table of records of a convex loss, and their labels where the loss has labels.
-
-    With ``groups`` rows belong to people; where they are the ``unit``, rows weigh their shares of them.
-
-    Privacy
-    -------
-    The result is as private as the records. An error names declared values only.
-    """
-    if isinstance(X, str | os.PathLike | LazyTable):
-        raise DomainError("a convex model takes a table in memory, not files. Read them first, as a frame.")
-    check_at_hand(X)
-    table = open_table(X)
-    wanted = loss.record_set.dimension
-    name, got = type(loss).__name__, table.n_features
-    if got != wanted:
-        raise DomainError(f"`X` must have {wanted} columns, as {name} declares; got {got}.")
-    design = _RecordDesign(wanted, 1.0, False, loss)
-    if loss.labels.values == ():
-        if y is not None:
-            raise DomainError(f"{name} has no labels; leave `y` out, or make it a column.")
-        return _grouped(Encoded(ArraySource(table), design), groups, unit, rows)
-    labels = as_numbers(one_label_per_row(y), "y")
-    if len(labels) != table.n_rows:
-        raise DomainError("`X` and `y` must have one label per row; they have different numbers of rows.")
-    if not np.all(loss.labels.contains(labels)):
-        raise labels_error(loss, "Clip or recode them by public constants.")
-    return _grouped(Encoded(ArraySource(table, labels), design), groups, unit, rows)
-
-
-def _grouped(
+def grouped(
     records: Encoded, groups: Any, unit: str, rows_per_person: int | None, forgotten: int = 0
 ) -> Encoded:
     """Rows with their people, and in the unit of people with weights that are shares of them."""

@@ -7,7 +7,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from expost._common.validation import Simultaneous
-from expost.data.encoding import Encoded, open_records
+from expost.data.convex import open_records
+from expost.data.encoding import Encoded
 from expost.data.frame_tables import FrameKind
 from expost.data.weights import check_rows_per_person
 from expost.estimators.planned import PrivateEstimator, check_people
