@@ -12,15 +12,13 @@ if TYPE_CHECKING:
         goe as goe,
         research as research,
     )
+    from expost.data.dates import Date as Date, Month as Month, Weekday as Weekday
     from expost.data.dialect import Dialect as Dialect
     from expost.data.domain import Domain as Domain
     from expost.data.features import (
         Category as Category,
-        Date as Date,
         Interaction as Interaction,
-        Month as Month,
         Number as Number,
-        Weekday as Weekday,
         YesNo as YesNo,
     )
     from expost.data.labels import (
@@ -81,9 +79,10 @@ if TYPE_CHECKING:
 # (PEP 562), so that importing the package costs next to nothing.
 _MODULES = ("audit", "budgets", "exceptions", "gaussian", "goe", "research")
 _NAMES = {
+    "data.dates": "Date Month Weekday",
     "data.dialect": "Dialect",
     "data.domain": "Domain",
-    "data.features": "Category Date Interaction Month Number Weekday YesNo",
+    "data.features": "Category Interaction Number YesNo",
     "data.labels": "AmountLabel ClassLabel CountLabel NumberLabel OrderedLabel TimeLabel",
     "data.tables": "scan",
     "data.texts": "Contact PublicationTexts",

@@ -15,9 +15,10 @@ from expost._common.validation import check_count
 from expost.cli.base import console, print_json, say, show_progress
 from expost.cli.commands import ROWS_AT_MOST, Effect, PlanOptions
 from expost.cli.plan import load_domain, make_plan
+from expost.data.dates import Date, Month, Weekday
 from expost.data.domain import Domain
 from expost.data.encoding import encode_records
-from expost.data.features import Category, Date, Feature, Month, Number, Weekday
+from expost.data.features import Category, Feature, Number
 from expost.data.labels import CountLabel, NumericLabel, OrderedLabel, TimeLabel
 from expost.data.weights import UNWEIGHTED, Declared
 from expost.fitting.mechanism import perturb

@@ -1,16 +1,20 @@
-"""Dates that a domain declares or a table has, and the numbers of days that they stand for."""
+"""Features that are dates, the dates that a table has, and the numbers of days that they stand for."""
 
 import datetime
 import math
 import re
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, PlainSerializer
+from numpy.typing import NDArray
+from pydantic import BeforeValidator, Field, PlainSerializer
 
 from expost._common.typing import FloatArray
-from expost.data.values import attempted, distinct_texts
+from expost.data.expansion import GONE, Expanded, Scale
+from expost.data.texts import Bounded
+from expost.data.values import attempted, distinct_texts, filled
 from expost.exceptions import DomainError
 
 # A date as ISO 8601 has it, where one digit may do for a month or a day, with or without a time of day.
@@ -69,3 +73,106 @@ def _typed_days(values: Any) -> FloatArray | None:
         return None
     dates = values.astype("datetime64[D]")
     return np.where(np.isnat(dates), np.nan, dates.astype(np.int64).astype(np.float64))
+
+
+class Date(Scale, Bounded):
+    """A feature that is a day with public bounds; days beyond them are clipped.
+
+    Encoded as one column, by the number of days: ``[low, high]`` becomes [-1, 1].
+    """
+
+    kind: Literal["date"] = "date"
+    low: PublicDate
+    high: PublicDate
+    missing: PublicDate | None = None
+    """What a missing value counts as; if this is None, a missing value is an error."""
+    example: PublicDate | None = None
+    knots: Annotated[tuple[PublicDate, ...], Field(strict=False)] = ()
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The bounds in days from 1 January 1970."""
+        return days(self.low), days(self.high)
+
+    @property
+    def nodes(self) -> list[float]:
+        """The knots with the bounds before and after them, in days."""
+        return [days(one) for one in (self.low, *self.knots, self.high)]
+
+    @property
+    def places(self) -> Sequence[str]:
+        """The nodes in words, where there are knots."""
+        return [one.isoformat() for one in (self.low, *self.knots, self.high)] if self.knots else ()
+
+    def coded(self, values: Any) -> FloatArray:
+        """The days on the encoded scale, missing ones by the default."""
+        missing = None if self.missing is None else days(self.missing)
+        return self._coded(as_days(values, self.name), missing)
+
+
+class _Cycle(Expanded):
+    r"""A feature that is a date of which only the place in a cycle counts, on a circle.
+
+    The :math:`k`-th of :math:`n` places has the columns :math:`\cos(2\pi k/n)` and :math:`\sin(2\pi k/n)`, so
+    that the last is next to the first, and every record has the length 1.
+    """
+
+    kind: str
+    missing: PublicDate | None = None
+    """The date that a missing value counts as; if this is None, a missing value is an error."""
+    example: PublicDate | None = None
+
+    effect: ClassVar[None] = None
+    length: ClassVar[int]
+
+    @property
+    def values(self) -> str:
+        """The declared values in words."""
+        return f"the {self.kind} of a date"
+
+    @property
+    def value_names(self) -> list[str]:
+        """The names of the two columns."""
+        return [f"{name}({self.kind} of {self.name})" for name in ("cos", "sin")]
+
+    @property
+    def circle(self) -> list[tuple[float, float]]:
+        """The two columns at each place."""
+        angles = [2.0 * math.pi * place / self.length for place in range(self.length)]
+        return [(math.cos(angle), math.sin(angle)) for angle in angles]
+
+    def coded(self, values: Any) -> NDArray[Any]:
+        """The place of each date in the cycle, from 0."""
+        numbers = as_days(values, self.name)
+        if not self.recorded:
+            missing = None if self.missing is None else days(self.missing)
+            numbers = filled(numbers, self.name, missing)
+        gone = np.isnan(numbers)
+        dates = np.where(gone, 0.0, numbers).astype("datetime64[D]")
+        return np.where(gone, GONE, self._places(dates)).astype(np.int8)
+
+    def _places(self, dates: NDArray[Any]) -> NDArray[Any]:
+        raise NotImplementedError
+
+    def _of_values(self, codes: NDArray[Any]) -> list[NDArray[Any]]:
+        return list(np.array(self.circle)[codes].T.copy())
+
+
+class Month(_Cycle):
+    """A feature that is the month of a date, on a circle: December is next to January."""
+
+    kind: Literal["month"] = "month"
+    length = 12
+
+    def _places(self, dates: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(dates.astype("datetime64[M]").astype(np.int64) % 12)
+
+
+class Weekday(_Cycle):
+    """A feature that is the day of the week of a date, on a circle: Sunday is next to Monday."""
+
+    kind: Literal["weekday"] = "weekday"
+    length = 7
+
+    def _places(self, dates: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray((dates.astype(np.int64) + 3) % 7)  # 1 January 1970 was a Thursday

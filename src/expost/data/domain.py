@@ -19,8 +19,9 @@ from expost._common.summary import Summarized, Summary
 from expost._common.typing import FloatArray
 from expost._common.validation import LibraryName, UnitName
 from expost.data.choices import RangeChoice
+from expost.data.dates import Date
 from expost.data.dialect import PLAIN, Dialect
-from expost.data.features import Date, Feature, Interaction, Number, check_interactions
+from expost.data.features import Feature, Interaction, Number, check_interactions
 from expost.data.labels import Class, Classified, Label, NumericLabel, RowsLabel, label_parts
 from expost.data.refusals import error_in_file, explained
 from expost.data.texts import (

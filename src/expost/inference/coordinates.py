@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from scipy.linalg import block_diag, null_space
 
 from expost._common.typing import FloatArray
+from expost.data.dates import Date
 from expost.data.domain import Domain
-from expost.data.features import Date, Feature, Number
+from expost.data.features import Feature, Number
 
 INTERCEPT = "intercept"
 

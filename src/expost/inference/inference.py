@@ -12,10 +12,11 @@ from scipy.special import expit, logit, ndtr, ndtri
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive
 from expost.data.blocks import Block
+from expost.data.dates import Date
 from expost.data.design import intercept_count
 from expost.data.domain import Domain
 from expost.data.encoding import Encoded
-from expost.data.features import Date, Number
+from expost.data.features import Number
 from expost.data.labels import Label, NumericLabel, RowsLabel
 from expost.data.weights import UNWEIGHTED, Weighting
 from expost.exceptions import PublicationError

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from expost.data.features import Date, Feature, Month, Weekday
+from expost.data.dates import Date, Month, Weekday
+from expost.data.features import Feature
 from expost.data.labels import CountLabel, NumericLabel, RowsLabel, TimeLabel
 from expost.data.texts import FieldTexts
 from expost.data.values import class_text
