@@ -39,9 +39,9 @@ from expost import (
     YesNo,
 )
 from expost.data.check import find_problems
-from expost.data.domain import PLACEHOLDER
 from expost.data.encoding import encode_records
 from expost.data.file_blocks import read_csv
+from expost.data.refusals import PLACEHOLDER
 from expost.data.weights import Declared
 from expost.exceptions import DomainError, ExpostError, FileError, ParameterError
 

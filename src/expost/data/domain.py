@@ -19,31 +19,17 @@ from expost._common.summary import Summarized, Summary
 from expost._common.typing import FloatArray
 from expost._common.validation import LibraryName, UnitName
 from expost.data.choices import RangeChoice
-from expost.data.dates import Date
 from expost.data.dialect import PLAIN, Dialect
-from expost.data.features import Feature, Interaction, Number, check_interactions
+from expost.data.features import Feature, Interaction, check_defaults, check_interactions
 from expost.data.labels import Class, Classified, Label, NumericLabel, RowsLabel, label_parts
-from expost.data.refusals import error_in_file, explained
-from expost.data.texts import (
-    Contact,
-    PublicationTexts,
-    Text,
-    Texts,
-    toml_lines,
-    toml_value,
-)
+from expost.data.refusals import check_chosen, check_filled, error_in_file, explained
+from expost.data.texts import Contact, PublicationTexts, Text, Texts, toml_lines, toml_value
 from expost.exceptions import DomainError, printable
 
-# What a skeleton of a domain file holds in place of each value that must be declared.
-PLACEHOLDER = "FILL IN"
-PRIVATE = "private"
-"""In the place of a bound that is to be chosen by `expost choose`."""
 # How many features, and how many characters of their values, are shown of a domain.
 _MOST_FEATURES, _LONGEST_LIST = 50, 80
 MOST_ROWS = 1_000_000
 """The largest number of rows that can be declared for a person."""
-# So many places that are still to be filled in are named.
-_MOST_PLACES = 6
 
 
 class Domain(Summarized, Texts):
@@ -282,12 +268,12 @@ class Domain(Summarized, Texts):
         """Read the text of a domain file, or raise DomainError; ``change`` is made to what it says first."""
         try:
             content = tomllib.loads(text)
-            _check_filled(content)
+            check_filled(content)
             if change is not None:
                 change(content)
-            _check_chosen(content)
+            check_chosen(content)
             declared = cls.model_validate(content)
-            _check_defaults(declared.features)
+            check_defaults(declared.features)
             return declared
         except RecursionError:
             raise DomainError("the domain file is nested too deeply.") from None
@@ -403,44 +389,3 @@ class Domain(Summarized, Texts):
             *([] if self.person is None else [f"people: rows with the same {self.person}"]),
         )
         return Summary("Domain (public, declared)", rows, ("feature", "kind", "values"), notes)
-
-
-def _check_defaults(features: Sequence[Feature]) -> None:
-    """Raise DomainError if a default is beyond its own bounds; publications of before may have such."""
-    for part in features:
-        missing: Any = part.missing if isinstance(part, Number | Date) else None
-        if missing is not None and not part.low <= missing <= part.high:  # type: ignore[union-attr]
-            raise DomainError(
-                f"the domain file is not valid: `missing` of the feature {part.name!r} must be within its "
-                f"bounds, {part.values}; got {missing}. Correct one of them."
-            )
-
-
-def _check_filled(content: Mapping[str, Any]) -> None:
-    """Raise DomainError if the file still has placeholders; it names the first ones."""
-    features = content.get("features")
-    parts = [*(features if isinstance(features, list) else []), content.get("label")]
-    places = [
-        f"`{key}` of {part.get('name', 'publication')!r}"
-        for part in [*parts, content.get("publication")]
-        for key, value in (part.items() if isinstance(part, Mapping) else ())
-        if PLACEHOLDER in (value if isinstance(value, list) else [value])
-    ]
-    if places:
-        more = len(places) - _MOST_PLACES
-        named = ", ".join(places[:_MOST_PLACES]) + (f" and {more} more" if more > 0 else "")
-        raise DomainError(
-            f"the domain file still says {PLACEHOLDER!r} for {named}. Write what is known about it without "
-            "looking at the table."
-        )
-
-
-def _check_chosen(content: Mapping[str, Any]) -> None:
-    """Raise DomainError if a range is still to be chosen; it names the first column."""
-    features = content.get("features")
-    for part in [*(features if isinstance(features, list) else []), content.get("label")]:
-        if isinstance(part, Mapping) and PRIVATE in (part.get("low"), part.get("high")):
-            raise DomainError(
-                f"the range of {part.get('name')!r} is to be chosen privately, and has not been. Choose it "
-                "first: expost choose DOMAIN.toml TABLE -o chosen.toml"
-            )

@@ -10,9 +10,14 @@ from pydantic import Field, model_validator
 from expost._common.typing import FloatArray
 from expost.data.dates import Date, Month, Weekday
 from expost.data.expansion import GONE, Expanded, OneColumn, Scale, effect_of
-from expost.data.texts import Chosen, DeclaredModel, Measured, Text
+from expost.data.texts import (
+    Chosen,
+    DeclaredModel,
+    Measured,
+    Text,
+)
 from expost.data.values import as_numbers, text_codes
-from expost.exceptions import printable
+from expost.exceptions import DomainError, printable
 
 # The words for yes and no, in lower case; the first of each is used to write a default.
 YES = ("yes", "true", "1", "1.0", "y", "t")
@@ -165,3 +170,14 @@ def check_interactions(interactions: Sequence[Interaction], features: Sequence[F
         if frozenset(one.product) in seen:
             raise ValueError(f"{called} be declared once")
         seen.add(frozenset(one.product))
+
+
+def check_defaults(features: Sequence[Feature]) -> None:
+    """Raise DomainError if a default is beyond its own bounds; publications of before may have such."""
+    for part in features:
+        missing: Any = part.missing if isinstance(part, Number | Date) else None
+        if missing is not None and not part.low <= missing <= part.high:  # type: ignore[union-attr]
+            raise DomainError(
+                f"the domain file is not valid: `missing` of the feature {part.name!r} must be within its "
+                f"bounds, {part.values}; got {missing}. Correct one of them."
+            )

@@ -11,10 +11,11 @@ import numpy as np
 from expost._common.typing import FloatArray
 from expost.data.choices import MOST_CANDIDATES, NUMBERS, ONE, IntArray, RangeChoice
 from expost.data.dialect import PLAIN, Dialect
-from expost.data.domain import PRIVATE, Domain
+from expost.data.domain import Domain
 from expost.data.frame_tables import columns_of, plain_column
 from expost.data.lazy import LazyTable
 from expost.data.people import People
+from expost.data.refusals import PRIVATE
 from expost.data.values import as_numbers, filled
 from expost.exceptions import DomainError
 

@@ -35,6 +35,12 @@ _SENTENCES = {
     "literal_error": "{key} must be {choices}; got {got}",
 }
 _LONGEST = 60
+# What a skeleton of a domain file holds in place of each value that must be declared.
+PLACEHOLDER = "FILL IN"
+PRIVATE = "private"
+"""In the place of a bound that is to be chosen by `expost choose`."""
+# So many places that are still to be filled in are named.
+_MOST_PLACES = 6
 
 
 def error_in_file(error: ValidationError, content: Mapping[str, Any], keys: Collection[str]) -> DomainError:
@@ -125,3 +131,36 @@ def _shown(value: object) -> str:
     text = str(value).lower() if isinstance(value, bool) else as_written(value)
     text = str(value) if isinstance(value, datetime.date) else text
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
+
+
+def _declared(content: Mapping[str, Any]) -> list[Any]:
+    """The features and the outcome, as a file has them."""
+    features = content.get("features")
+    return [*(features if isinstance(features, list) else []), content.get("label")]
+
+
+def check_filled(content: Mapping[str, Any]) -> None:
+    """Raise DomainError if the file still has placeholders; it names the first ones."""
+    places = [
+        f"`{key}` of {part.get('name', 'publication')!r}"
+        for part in [*_declared(content), content.get("publication")]
+        for key, value in (part.items() if isinstance(part, Mapping) else ())
+        if PLACEHOLDER in (value if isinstance(value, list) else [value])
+    ]
+    if places:
+        more = len(places) - _MOST_PLACES
+        named = ", ".join(places[:_MOST_PLACES]) + (f" and {more} more" if more > 0 else "")
+        raise DomainError(
+            f"the domain file still says {PLACEHOLDER!r} for {named}. Write what is known about it without "
+            "looking at the table."
+        )
+
+
+def check_chosen(content: Mapping[str, Any]) -> None:
+    """Raise DomainError if a range is still to be chosen; it names the first column."""
+    for part in _declared(content):
+        if isinstance(part, Mapping) and PRIVATE in (part.get("low"), part.get("high")):
+            raise DomainError(
+                f"the range of {part.get('name')!r} is to be chosen privately, and has not been. Choose it "
+                "first: expost choose DOMAIN.toml TABLE -o chosen.toml"
+            )

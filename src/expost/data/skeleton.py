@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Mapping
 
 from expost.data.dialect import PLAIN, Dialect, delimiter_advice
-from expost.data.domain import PLACEHOLDER
+from expost.data.refusals import PLACEHOLDER
 from expost.data.texts import quoted, toml_value
 from expost.exceptions import DomainError
 
