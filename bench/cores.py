@@ -43,8 +43,9 @@ PEER = find_spec("sklearn") is not None
 import bench.bare  # noqa: E402, F401
 from expost._common import kernels, machine  # noqa: E402
 from expost.data.blocks import ArrayTable, Block  # noqa: E402
-from expost.data.design import ArraySource, Design  # noqa: E402
+from expost.data.design import Design  # noqa: E402
 from expost.data.encoding import Encoded  # noqa: E402
+from expost.data.sources import ArraySource  # noqa: E402
 from expost.fitting import compiled  # noqa: E402
 from expost.fitting.certified.pairs import Dyadic  # noqa: E402
 from expost.fitting.certified.residual import ResidualPass  # noqa: E402

@@ -20,9 +20,10 @@ import torch
 import bench.bare  # noqa: F401
 from expost._common.namespaces import Space
 from expost.data.blocks import ArrayTable
-from expost.data.design import ArraySource, Design
+from expost.data.design import Design
 from expost.data.encoding import Encoded
 from expost.data.placed import PlacedSource
+from expost.data.sources import ArraySource
 from expost.fitting.certified.residual import exact_in
 from expost.fitting.ex_post import ex_post_terms, streamed_terms
 from expost.fitting.mechanism import perturb

@@ -11,8 +11,9 @@ from scipy.special import expit, softmax
 
 import expost
 from expost._common.typing import FloatArray
-from expost.data.design import ArraySource, Design
+from expost.data.design import Design
 from expost.data.encoding import Encoded
+from expost.data.sources import ArraySource
 from expost.data.tables import open_table
 from expost.exceptions import PublicationError
 from expost.fitting.mechanism import perturb

@@ -8,8 +8,9 @@ import polars as pl
 from rich.table import Table
 
 import expost
-from expost.data.design import ArraySource, Design
+from expost.data.design import Design
 from expost.data.encoding import Encoded
+from expost.data.sources import ArraySource
 from expost.data.tables import open_table
 from expost.fitting.objective import Objective
 

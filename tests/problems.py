@@ -15,8 +15,9 @@ from expost import (
     SmoothedPinball,
     SquaredLoss,
 )
-from expost.data.design import ArraySource, Design, DesignPart
+from expost.data.design import Design
 from expost.data.encoding import Encoded
+from expost.data.sources import ArraySource, DesignPart
 from expost.data.tables import open_table
 from expost.losses import LOSSES as REGISTRY  # noqa: F401  tests of all losses read it here
 

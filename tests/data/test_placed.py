@@ -9,8 +9,9 @@ from spaces import SPACES, host
 
 from expost._common.namespaces import Space
 from expost.data.blocks import ArrayTable
-from expost.data.design import ArraySource, Design, RecordCheck
+from expost.data.design import Design
 from expost.data.placed import PlacedSource
+from expost.data.sources import ArraySource, RecordCheck
 from expost.data.weights import Declared
 from expost.engines.base import LOCAL
 from expost.exceptions import DomainError

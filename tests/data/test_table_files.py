@@ -15,11 +15,11 @@ from expost import Category, ClassLabel, Number, NumberLabel, YesNo
 from expost.data import files as files_module, lazy_source
 from expost.data.blocks import as_dense
 from expost.data.columns import split_columns
-from expost.data.design import ArraySource
 from expost.data.encoding import encode_records
 from expost.data.file_blocks import returning_memory
 from expost.data.files import FilePiece
 from expost.data.lazy_source import LazySource
+from expost.data.sources import ArraySource
 from expost.data.tables import open_table, scan
 from expost.data.weights import Declared
 from expost.exceptions import DomainError, ExpostError, FileError, ParameterError

@@ -13,8 +13,9 @@ from problems import CASES, design_of
 
 from expost._common import kernels, machine
 from expost.data.blocks import ColumnRows, Table
-from expost.data.design import ArraySource, Design
+from expost.data.design import Design
 from expost.data.encoding import Encoded
+from expost.data.sources import ArraySource
 from expost.data.tables import open_table
 from expost.exceptions import DomainError
 from expost.fitting.certified.pairs import Dyadic

@@ -20,8 +20,9 @@ import hatch_build
 from expost._common import kernels
 from expost._common.namespaces import HERE
 from expost.data.blocks import RawBlock, Table
-from expost.data.design import ArraySource, Design, check_finite
+from expost.data.design import Design, check_finite
 from expost.data.encoding import Encoded
+from expost.data.sources import ArraySource
 from expost.data.tables import open_table
 from expost.fitting.certified.functions import exponential_tables
 from expost.fitting.ex_post import PersonTerms, Terms

@@ -9,9 +9,10 @@ from spaces import SPACES, host
 
 from expost import LogisticLoss, PseudoHuber, SoftmaxLoss
 from expost._common.namespaces import Space
-from expost.data.design import ArraySource, Design
+from expost.data.design import Design
 from expost.data.encoding import Encoded
 from expost.data.placed import PlacedSource
+from expost.data.sources import ArraySource
 from expost.data.tables import open_table
 from expost.engines.base import Kernel
 from expost.exceptions import SolverError

@@ -9,9 +9,10 @@ import numpy as np
 
 from expost._common.machine import block_length
 from expost.data.blocks import Block, as_dense, check_at_hand
-from expost.data.design import ArraySource, Design, check_finite, labels_error
+from expost.data.design import Design, check_finite, labels_error
 from expost.data.encoding import Encoded, grouped
 from expost.data.lazy import LazyTable
+from expost.data.sources import ArraySource
 from expost.data.tables import open_table
 from expost.data.values import as_numbers
 from expost.data.weights import one_label_per_row

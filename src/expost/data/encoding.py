@@ -13,13 +13,14 @@ from expost._common.progress import Watch
 from expost._common.typing import FloatArray
 from expost.data.blocks import ArrayTable, Block
 from expost.data.columns import reader_of
-from expost.data.design import ArraySource, Design, OnRawRows, RecordCheck, Source, Watched
+from expost.data.design import Design
 from expost.data.domain import Domain
 from expost.data.labels import RowsLabel
 from expost.data.lazy import LazyTable
 from expost.data.lazy_source import LazySource
 from expost.data.people import ONE_PERSON, IntArray, People
 from expost.data.placed import OnDevice, PlacedSource, sent_as_it_is, sent_length
+from expost.data.sources import ArraySource, OnRawRows, RecordCheck, Source, Watched
 from expost.data.spread import SpreadSource
 from expost.data.tables import StreamedTable, as_lazy, open_table, table_of, with_columns
 from expost.data.together import batches, by_person

@@ -12,11 +12,11 @@ from expost._common.progress import Watch
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block, part_of
 from expost.data.columns import Coded, CodedTable, RecordReader, Trace, joined, recut, together
-from expost.data.design import ArraySource, RecordCheck, Source
 from expost.data.dialect import Dialect
 from expost.data.file_blocks import release_memory, returning_memory
 from expost.data.lazy import Piece, PieceShares, changed_error
 from expost.data.people import FindPeople, People, times_shares
+from expost.data.sources import ArraySource, RecordCheck, Source
 from expost.engines.base import Engine, LocalEngine, Part, Pass
 from expost.exceptions import DomainError
 

@@ -12,9 +12,10 @@ from expost._common.namespaces import Space, is_foreign, namespace_of, on_host
 from expost._common.progress import Watch
 from expost._common.typing import FloatArray
 from expost.data.blocks import ArrayTable, Block, check_shape, not_matrix_error, part_of
-from expost.data.design import NO_LABELS, ArraySource, Design, RecordCheck, Source
+from expost.data.design import NO_LABELS, Design
 from expost.data.people import People, times_shares
 from expost.data.rows import LONG, DenseRows, without_truths
+from expost.data.sources import ArraySource, RecordCheck, Source
 from expost.engines.base import Engine, Kernel
 from expost.exceptions import DomainError
 

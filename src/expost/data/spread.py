@@ -9,9 +9,10 @@ import numpy as np
 from expost._common.machine import whole_chunks
 from expost._common.progress import Watch
 from expost.data.blocks import Block
-from expost.data.design import Design, RecordCheck, Source
+from expost.data.design import Design
 from expost.data.labels import RowsLabel
 from expost.data.people import shares_of
+from expost.data.sources import RecordCheck, Source
 from expost.engines.base import Engine, Part, Pass
 
 Result = TypeVar("Result")

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from expost._common import kernels
 from expost._common.machine import block_length, spans, threads
 from expost.data.blocks import ArrayTable, Block, part_of
-from expost.data.design import NO_LABELS, ArraySource, Design, Source
+from expost.data.design import NO_LABELS, Design
 from expost.data.people import Gather, IntArray, People, alike
+from expost.data.sources import ArraySource, Source
 from expost.engines.base import LOCAL, Kernel, Pass, run
 
 Result = TypeVar("Result")
