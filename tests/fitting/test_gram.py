@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from expost.data.rows import LONGEST_SUM
-from expost.fitting.objective import Gram
+from expost.fitting.squares import Gram
 
 
 def blocks_of(rows, length):

@@ -55,7 +55,7 @@ class Records(ABC):
 
     @abstractmethod
     def add_hessian(self, squares: Any) -> None:
-        r"""Add :math:`\sum_iF_iF_i^\top` to a :class:`~expost.fitting.objective.Gram`."""
+        r"""Add :math:`\sum_iF_iF_i^\top` to a :class:`~expost.fitting.squares.Gram`."""
 
     def total(self) -> FloatArray:
         r""":math:`\sum_ig_i`."""

@@ -34,7 +34,7 @@ from expost.fitting.certified.pairs import (
     two_prod,
     two_sum,
 )
-from expost.fitting.objective import Gram
+from expost.fitting.squares import Gram
 
 # Products of two slices have 46 bits, which leaves seven for a sum of 128 of them.
 BITS, SUB_BLOCK = 23, 128
