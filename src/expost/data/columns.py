@@ -237,6 +237,20 @@ def split_columns(
     return tuple(_without(names, (label,)) if feature_names is None else feature_names), label
 
 
+def names_of_numbers(table: LazyTable, **columns: Any) -> list[str]:
+    """The names of the features of a table without a domain, whose cells must be numbers."""
+    if not table.has_types:
+        raise DomainError("CSV files have texts only; declare what they mean with `domain`.")
+    names, _ = split_columns(table, None, labelled=True, **columns)
+    for name in names:
+        if table.kinds.get(name) == "category":
+            raise DomainError(
+                f"the column {name!r} must hold numbers where no domain is declared. Encode it, leave it "
+                "out, or declare a domain."
+            )
+    return list(names)
+
+
 def _without(names: Iterable[str], others: Sequence[str | None]) -> list[str]:
     return [name for name in names if name not in others]
 

@@ -16,7 +16,7 @@ from expost.data.design import Design, labels_error
 from expost.data.domain import MOST_ROWS, Domain
 from expost.data.labels import Label, NumericLabel, RowsLabel, TimeLabel
 from expost.data.values import as_numbers, attempted, class_places, distinct_cells, plain_class
-from expost.exceptions import DomainError
+from expost.exceptions import DomainError, ParameterError
 from expost.losses import AnyLoss, LabelSet
 from expost.privacy.calibration import LARGEST_WEIGHT
 from expost.privacy.plan import Plan
@@ -55,6 +55,22 @@ class Weighting:
         kept = most if of_records or most > 1.0 else None
         by_class = None if class_weight is None else _class_weights(class_weight)
         return cls(kept, by_class, rows_per_person=rows)
+
+    @classmethod
+    def planned(
+        cls, plan: Plan, max_weight: float, class_weight: Any, *, of_records: bool, rows: int | None = None
+    ) -> Self:
+        """Check what was declared against a plan, which says the largest weight where nothing else does."""
+        weighting = cls.declared(max_weight, class_weight, of_records=of_records, rows=rows)
+        if max_weight == 1.0:  # nothing was declared
+            most = max(1.0, plan.max_weight / weighting.largest)
+            weighting = cls.declared(most, class_weight, of_records=of_records, rows=rows)
+        if weighting.largest != plan.max_weight:
+            raise ParameterError(
+                f"`plan` must be made for max_weight={weighting.largest:g}, the largest weight of a record "
+                f"with its class; this one is for max_weight={plan.max_weight:g}."
+            )
+        return weighting
 
     def for_classes(self, class_weight: Any, classes: Sequence[Any] | NDArray[Any]) -> "Weighting":
         """A weighting with the weight of each class in the order of the classes, which must all be named."""

@@ -4,6 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from expost._common.validation import (
     parameter_error,
     warn_caller,
 )
-from expost.data.columns import split_columns
+from expost.data.columns import names_of_numbers
 from expost.data.design import intercept_count
 from expost.data.domain import Domain
 from expost.data.encoding import Encoded, Opened, check_column_names, encode_records, encode_rows, opened
@@ -28,13 +29,7 @@ from expost.data.lazy import LazyTable
 from expost.data.tables import as_lazy, table_of, with_columns
 from expost.data.weights import Declared, Weighting, check_rows_per_person
 from expost.estimators.planned import PrivateEstimator, check_people
-from expost.exceptions import (
-    CalibrationError,
-    DomainError,
-    ParameterError,
-    PublicationError,
-    UndeclaredWarning,
-)
+from expost.exceptions import CalibrationError, ParameterError, PublicationError, UndeclaredWarning
 from expost.fitting.prediction import linear_predictor, predicted_labels, scored
 from expost.fitting.private_fit import corners_for
 from expost.fitting.recalibration import calibration_of
@@ -171,12 +166,8 @@ class PrivateGLM(PrivateEstimator):
         """
         predictor, loss = self._linear_predictor(X), self.plan_.loss
         classes = getattr(self, "classes_", self._labels)
-        return predicted_labels(
-            predictor,
-            loss=loss,
-            classes=loss.labels.values if classes is None else classes,
-            label=self._label_of_fit,
-        )
+        classes = loss.labels.values if classes is None else classes
+        return predicted_labels(predictor, loss=loss, classes=classes, label=self._label_of_fit)
 
     @property
     def publication_(self) -> Publication:
@@ -232,12 +223,9 @@ class PrivateGLM(PrivateEstimator):
         plan = super()._given_plan()
         if self.domain is None:
             return plan
-        if self.norm is not None:
-            raise parameter_error("norm", "None with a domain, which declares it", self.norm)
-        if self.rows_per_person is not None:
-            raise parameter_error(
-                "rows_per_person", "None with a domain, which declares it", self.rows_per_person
-            )
+        for name in ("norm", "rows_per_person"):
+            if (given := getattr(self, name)) is not None:
+                raise parameter_error(name, "None with a domain, which declares it", given)
         if plan is not None and self._person is not None and plan.unit != "person":
             raise ParameterError(
                 "`plan` must be made with unit='person', because the domain declares `person`."
@@ -249,23 +237,10 @@ class PrivateGLM(PrivateEstimator):
 
     def _declared_weighting(self, plan: Plan | None, *, of_records: bool) -> Weighting:
         """What is declared about weights, before the classes are known."""
-        class_weight = getattr(self, "class_weight", None)
-        rows = check_rows_per_person(self.rows_per_person if self.domain is None else None)
-        if self._person is not None:
-            assert self.domain is not None
-            rows = self.domain.rows_per_person
-        weighting = Weighting.declared(self.max_weight, class_weight, of_records=of_records, rows=rows)
-        if plan is None:
-            return weighting
-        if self.max_weight == 1.0:  # nothing was declared
-            most = max(1.0, plan.max_weight / weighting.largest)
-            weighting = Weighting.declared(most, class_weight, of_records=of_records, rows=rows)
-        if weighting.largest != plan.max_weight:
-            raise ParameterError(
-                f"`plan` must be made for max_weight={weighting.largest:g}, the largest weight of a record "
-                f"with its class; this one is for max_weight={plan.max_weight:g}."
-            )
-        return weighting
+        domain, class_weight = self.domain, getattr(self, "class_weight", None)
+        rows = check_rows_per_person(self.rows_per_person) if domain is None else domain.rows_per_person
+        made = Weighting.declared if plan is None else partial(Weighting.planned, plan)
+        return made(self.max_weight, class_weight, of_records=of_records, rows=rows)
 
     def _make_plan(self, max_weight: float, n_features: int) -> Plan:
         """The plan of the arguments; public in, public out."""
@@ -371,15 +346,7 @@ class PrivateGLM(PrivateEstimator):
             return
         if getattr(self, "classes", ()) is None:
             raise parameter_error("classes", "declared for files and Dask frames", None, "Or use a domain.")
-        if not lazy.has_types:
-            raise DomainError("CSV files have texts only; declare what they mean with `domain`.")
-        names, _ = split_columns(lazy, None, labelled=True, label=y, weight=sample_weight, person=groups)
-        for name in names:
-            if lazy.kinds.get(name) == "category":
-                raise DomainError(
-                    f"the column {name!r} must hold numbers where no domain is declared. Encode it, leave it "
-                    "out, or declare a domain."
-                )
+        names = names_of_numbers(lazy, label=y, weight=sample_weight, person=groups)
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
 
