@@ -182,12 +182,10 @@ class SurvivalRegression(RegressorMixin, RowsModel):  # type: ignore[misc]
         ``kind = "time"``. What happens after the last one counts as not seen.
     length
         The length of a period in the unit of the times.
-    cap
-        As in :class:`expost.LogisticRegression`, for each row.
-    epsilon, delta, models, report, calibration, plan, norm, max_weight, domain, l2, l1, coef_bounds
-        As in :class:`expost.LogisticRegression`; docs/reference/models.md describes all arguments in full.
+    cap, epsilon, delta, models, report, calibration, plan, norm, max_weight, domain, l2, l1, coef_bounds
+        As in :class:`expost.OrdinalRegression`; docs/reference/models.md describes all arguments in full.
     unit, rows_per_person, fit_intercept, random_state, verbose
-        As there, but a record is always one person, and there are always intercepts.
+        As there: a record is one person.
 
     Attributes
     ----------
