@@ -47,14 +47,51 @@ def plain(**others):
     return expost.calibrate(loss=expost.LogisticLoss(), norm=1.0, fit_intercept=True, unit="person", **others)
 
 
+PERIODS = 4
+
+
+def lifetimes(seed=0, rows=ROWS):
+    """Features, times and events, censored at random and beyond the last period for some."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, (rows, 2)) / np.sqrt(2.0)
+    times, followed = rng.geometric(expit(X @ np.array([1.5, -1.0]) - 1.0)), rng.integers(0, 7, rows)
+    return X, np.column_stack([np.minimum(times, followed), times <= followed])
+
+
+def person_periods(X, y, periods=PERIODS):
+    """The rows that count by hand: features and indicators, labels, and whose they are."""
+    rows, labels, owners = [], [], []
+    for place, (time, event) in enumerate(y):
+        for period in range(1, min(int(time), periods) + 1):
+            rows.append([*X[place], *np.eye(periods)[period - 1]])
+            labels.append(float(event and period == time))
+            owners.append(place)
+    return np.array(rows).reshape(-1, X.shape[1] + periods), np.array(labels), np.array(owners, dtype=int)
+
+
+def survived(X, y, **others):
+    norm = None if "plan" in others else 1.0
+    model = expost.SurvivalRegression(norm=norm, periods=PERIODS, **{"random_state": 0} | others)
+    return model.fit(X, y)
+
+
+# For each kind: records, a fit of them, and their rows and labels by hand.
+KINDS = pytest.mark.parametrize(
+    ("drawn", "fit", "by_hand"),
+    [(table, fitted, spread), (lifetimes, survived, person_periods)],
+    ids=["ordered", "times"],
+)
+
+
 @pytest.mark.long
-def test_without_noise_the_coefficients_are_scikit_learns_on_the_rows():
-    X, y = table()
-    model = fitted(X, y, plan=plain(sigma=1e-9, l2=1e-9))
+@KINDS
+def test_without_noise_the_coefficients_are_scikit_learns_on_the_rows(drawn, fit, by_hand):
+    X, y = drawn()
+    model = fit(X, y, plan=plain(sigma=1e-9, l2=1e-9))
     theirs = LogisticRegression(
         C=np.inf, fit_intercept=False, tol=1e-12, max_iter=500, solver="newton-cholesky"
     )
-    theirs.fit(*spread(X, y))
+    theirs.fit(*by_hand(X, y)[:2])
     np.testing.assert_allclose([*model.coef_, *model.intercept_], theirs.coef_[0], atol=1e-6)
 
 
@@ -103,31 +140,38 @@ def test_no_divergence_of_neighbouring_tables_is_above_the_certificate():
     assert 0.1 * plan.delta < largest <= plan.delta_at(1.0) + 1e-6
 
 
-def test_reports_cover_the_exact_losses_and_a_file_says_what_the_model_says(tmp_path):
+@KINDS
+def test_reports_cover_the_exact_losses_and_a_file_says_what_the_model_says(tmp_path, drawn, fit, by_hand):
     """At 1 - 1e-6 for each record fixed before the noise; the seeded noise breaks none of them."""
-    X, y = table()
-    model = fitted(X, y, report="leverage", epsilon=3.0)
+    X, y = drawn()
+    model = fit(X, y, report="leverage", epsilon=3.0)
     model.publication_.save(tmp_path / "model.json")
     read = expost.Publication.load(tmp_path / "model.json")
     assert read == model.publication_
     np.testing.assert_array_equal(read.predict(X), model.predict(X))
-    np.testing.assert_array_equal(read.predict_proba(X), model.predict_proba(X))
-    np.testing.assert_allclose(read.predict_proba(X).sum(axis=1), 1.0)
     for member in (True, None):
         bounds = read.bounds(X, y, confidence=1.0 - 1e-6, member=member)
         exact = model.ex_post_losses(X, y)
         assert bounds.people is None
         assert np.all((bounds.lower <= exact) & (exact <= bounds.upper) & (exact <= bounds.total))
-    assert list(read.summary().terms) == ["x0", "x1", "above none", "above mild", "above moderate"]
+    if drawn is table:
+        np.testing.assert_array_equal(read.predict_proba(X), model.predict_proba(X))
+        np.testing.assert_allclose(read.predict_proba(X).sum(axis=1), 1.0)
+        places = ["above none", "above mild", "above moderate"]
+    else:
+        np.testing.assert_array_equal(read.predict_survival(X), model.predict_survival(X))
+        places = ["period 1", "period 2", "period 3", "period 4"]
+    assert list(read.summary().terms) == ["x0", "x1", *places]
 
 
 @pytest.mark.slow
-def test_reports_cover_with_their_confidence():
+@KINDS
+def test_reports_cover_with_their_confidence(drawn, fit, by_hand):
     """400 fits of ten records; at 0.9 more than 513 of 4,000 failures have a probability below 1e-6."""
-    X, y = table(rows=10)
+    X, y = drawn(rows=10)
     failures = 0
     for seed in range(400):
-        model = fitted(X, y, random_state=seed)
+        model = fit(X, y, random_state=seed)
         bounds = model.publication_.bounds(X, y, confidence=0.9, member=True)
         exact = model.ex_post_losses(X, y)
         failures += np.count_nonzero((exact < bounds.lower) | (exact > bounds.upper))
@@ -247,45 +291,6 @@ def test_files_and_lists_of_columns_give_the_same_fit(tmp_path):
     np.testing.assert_allclose(models[1].ex_post_losses(str(tmp_path / "table.csv")), losses[0], rtol=1e-12)
 
 
-PERIODS = 4
-
-
-def lifetimes(seed=0, rows=ROWS):
-    """Features, times and events, censored at random and beyond the last period for some."""
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1.0, 1.0, (rows, 2)) / np.sqrt(2.0)
-    times, followed = rng.geometric(expit(X @ np.array([1.5, -1.0]) - 1.0)), rng.integers(0, 7, rows)
-    return X, np.column_stack([np.minimum(times, followed), times <= followed])
-
-
-def person_periods(X, y, periods=PERIODS):
-    """The rows that count by hand: features and indicators, labels, and whose they are."""
-    rows, labels, owners = [], [], []
-    for place, (time, event) in enumerate(y):
-        for period in range(1, min(int(time), periods) + 1):
-            rows.append([*X[place], *np.eye(periods)[period - 1]])
-            labels.append(float(event and period == time))
-            owners.append(place)
-    return np.array(rows).reshape(-1, X.shape[1] + periods), np.array(labels), np.array(owners, dtype=int)
-
-
-def survived(X, y, **others):
-    norm = None if "plan" in others else 1.0
-    model = expost.SurvivalRegression(norm=norm, periods=PERIODS, **{"random_state": 0} | others)
-    return model.fit(X, y)
-
-
-@pytest.mark.long
-def test_without_noise_hazards_are_scikit_learns_on_the_periods():
-    X, y = lifetimes()
-    model = survived(X, y, plan=plain(sigma=1e-9, l2=1e-9))
-    theirs = LogisticRegression(
-        C=np.inf, fit_intercept=False, tol=1e-12, max_iter=500, solver="newton-cholesky"
-    )
-    theirs.fit(*person_periods(X, y)[:2])
-    np.testing.assert_allclose([*model.coef_, *model.intercept_], theirs.coef_[0], atol=1e-6)
-
-
 def test_exact_losses_of_times_are_log_ratios_of_densities():
     X, y = lifetimes(rows=30)
     model = survived(X, y, plan=plain(epsilon=2.0))
@@ -301,35 +306,12 @@ def test_exact_losses_of_times_are_log_ratios_of_densities():
     assert np.all(found[y[:, 0] == 0] == 0.0)
 
 
-def test_reports_cover_the_losses_of_times_and_a_file_says_what_the_model_says(tmp_path):
-    X, y = lifetimes()
-    model = survived(X, y, report="leverage", epsilon=3.0)
-    model.publication_.save(tmp_path / "model.json")
-    read = expost.Publication.load(tmp_path / "model.json")
-    assert read == model.publication_
-    np.testing.assert_array_equal(read.predict(X), model.predict(X))
-    np.testing.assert_array_equal(read.predict_survival(X), model.predict_survival(X))
-    bounds = read.bounds(X, y, confidence=1.0 - 1e-6, member=True)
-    exact = model.ex_post_losses(X, y)
-    assert np.all((bounds.lower <= exact) & (exact <= bounds.upper) & (exact <= bounds.total))
-    assert list(read.summary().terms) == ["x0", "x1", "period 1", "period 2", "period 3", "period 4"]
+def test_a_file_says_what_it_has_probabilities_of():
+    read = survived(*lifetimes(rows=12)).publication_
     with pytest.raises(PublicationError, match="use `predict_survival`"):
-        read.predict_proba(X)
+        read.predict_proba(np.zeros((1, 2)))
     with pytest.raises(PublicationError, match="an outcome that is a time"):
-        fitted(*table(rows=12)).publication_.predict_survival(X)
-
-
-@pytest.mark.slow
-def test_reports_of_times_cover_with_their_confidence():
-    """400 fits of ten records; at 0.9 more than 513 of 4,000 failures have a probability below 1e-6."""
-    X, y = lifetimes(rows=10)
-    failures = 0
-    for seed in range(400):
-        model = survived(X, y, random_state=seed)
-        bounds = model.publication_.bounds(X, y, confidence=0.9, member=True)
-        exact = model.ex_post_losses(X, y)
-        failures += np.count_nonzero((exact < bounds.lower) | (exact > bounds.upper))
-    assert failures <= 513
+        fitted(*table(rows=12)).publication_.predict_survival(np.zeros((1, 2)))
 
 
 def test_survival_falls_and_the_mean_time_and_the_concordance_are_theirs():
