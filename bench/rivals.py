@@ -70,16 +70,32 @@ def multiplier(epsilon, delta):
 
 
 def gradient_descent(problem, settings, draws, delta, seed):
-    """DP-GD from zero with full batches: coefficients of shape (d, settings, draws).
+    """DP-GD by record: coefficients of shape (d, settings, draws); see :func:`descended`.
 
-    In each of T steps the sum of the clipped gradients gets noise ``sqrt(T) * multiplier * clip``. For the
-    logistic loss a clip at R changes nothing. Momentum (the heavy ball) is computed from what is released
-    and costs nothing. All settings have the same T and see the same noise.
+    For the logistic loss a clip at R changes nothing.
     """
-    (steps,) = {setting.steps for setting in settings}
-    n, d = problem.X.shape
     X, y = problem.X.astype(np.float32), problem.y.astype(np.float32)[:, None]
     lengths = np.linalg.norm(X, axis=1, keepdims=True)
+
+    def clipped_sum(rows, weights, clips):
+        slopes = problem.slopes(X[rows] @ weights, y[rows])
+        # A record's gradient is its slope times its row, so clipping its norm is clipping the slope.
+        limits = clips / np.maximum(lengths[rows], 1e-12)
+        np.clip(slopes, -limits, limits, out=slopes)
+        return X[rows].T @ slopes
+
+    return descended(clipped_sum, problem, X.shape[1], settings, draws, delta, seed)
+
+
+def descended(clipped_sum, problem, d, settings, draws, delta, seed):
+    """DP-GD from zero with full batches: coefficients of shape (d, settings, draws).
+
+    ``clipped_sum(rows, weights, clips)`` adds up the clipped gradients of a block. In each of T steps their
+    sum gets noise ``sqrt(T) * multiplier * clip``. Momentum (the heavy ball) is computed from what is
+    released and costs nothing. All settings have the same T and see the same noise.
+    """
+    (steps,) = {setting.steps for setting in settings}
+    n = len(problem.X)
 
     def columns(values):
         return np.repeat(np.array(values, dtype=np.float32), draws)
@@ -94,12 +110,7 @@ def gradient_descent(problem, settings, draws, delta, seed):
     for _ in range(steps):
         total = np.zeros_like(weights)
         for start in range(0, n, BLOCK):
-            rows = slice(start, start + BLOCK)
-            slopes = problem.slopes(X[rows] @ weights, y[rows])
-            # A record's gradient is its slope times its row, so clipping its norm is clipping the slope.
-            limits = clips / np.maximum(lengths[rows], 1e-12)
-            np.clip(slopes, -limits, limits, out=slopes)
-            total += X[rows].T @ slopes
+            total += clipped_sum(slice(start, start + BLOCK), weights, clips)
         drawn = np.tile(rng.standard_normal((d, draws), dtype=np.float32), len(settings))
         velocity = momenta * velocity - rates * (total / clips + noise * drawn) / n
         weights += velocity

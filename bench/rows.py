@@ -9,7 +9,6 @@ the logistic losses of her rows. Her gradient is clipped, and all settings are t
 predict the median class. Figures are medians over draws of the noise.
 """
 
-import math
 import time
 import warnings
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ import expost
 from bench.comparison import DELTA, EPSILONS, SEED, all_rows, medians
 from bench.over_tables import run
 from bench.peers import MORE
-from bench.rivals import BLOCK, Descent, multiplier
+from bench.rivals import Descent, descended
 from bench.row_tables import CHOSEN_ON, ORDERED, TIMES
 from bench.tuning import tuned
 from expost.data.encoding import encode_records, encode_rows
@@ -67,32 +66,13 @@ def clipped_sum(X, above, weights, clips):
 
 
 def descend(problem, settings, draws, delta, seed):
-    """DP-GD from zero with full batches of people: coefficients of shape (d + places, settings, draws).
-
-    The accounting is that of :func:`bench.rivals.gradient_descent`, with a person in place of a record.
-    """
-    (steps,) = {setting.steps for setting in settings}
+    """DP-GD with a person in place of a record: coefficients of shape (d + places, settings, draws)."""
     X, above = problem.X.astype(np.float32), problem.above.astype(np.float32)
 
-    def columns(values):
-        return np.repeat(np.array(values, dtype=np.float32), draws)
+    def of_block(rows, weights, clips):
+        return clipped_sum(X[rows], above[rows], weights, clips)
 
-    clips = columns([setting.clip * problem.radius for setting in settings])
-    rates = columns([setting.rate for setting in settings]) / problem.radius / len(X)
-    momenta = columns([setting.momentum for setting in settings])
-    noise = math.sqrt(steps) * columns([multiplier(setting.epsilon, delta) for setting in settings])
-    rng = np.random.default_rng(seed)
-    weights = np.zeros((X.shape[1] + above.shape[1], len(clips)), dtype=np.float32)
-    velocity = np.zeros_like(weights)
-    for _ in range(steps):
-        total = np.zeros_like(weights)
-        for start in range(0, len(X), BLOCK):
-            some = slice(start, start + BLOCK)
-            total += clipped_sum(X[some], above[some], weights, clips)
-        drawn = np.tile(rng.standard_normal((len(weights), draws), dtype=np.float32), len(settings))
-        velocity = momenta * velocity - rates * (total / clips + noise * drawn)
-        weights += velocity
-    return weights.reshape(len(weights), len(settings), draws)
+    return descended(of_block, problem, X.shape[1] + above.shape[1], settings, draws, delta, seed)
 
 
 class Rows:
