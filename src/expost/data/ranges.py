@@ -75,19 +75,25 @@ def read_columns(
     Raises DomainError, which names a column and no value, for what is no number or has no default.
     """
     wanted = {one.column: one.missing for one in choices}
+    named = [person] if isinstance(person, str) else []
     parts: dict[str, list[FloatArray]] = {name: [] for name in wanted}
-    found: list[People] = []
-    named = isinstance(person, str)
-    for cells in _batches(table, [*wanted, *([person] if named else [])]):
+    ids: list[People] = []
+    for cells in _batches(table, [*wanted, *named]):
         for name, missing in wanted.items():
             numbers = as_numbers(dialect.plain(cells[name], "number"), name)
             parts[name].append(filled(numbers, name, missing))
-        if named:
-            found.append(People.of(cells[person], name=person))
-    values = {name: np.concatenate(some) for name, some in parts.items()}
-    people = People.joined(found) if named else None if person is None else People.of(person)
-    shared = people if any(one.unit == "person" for one in choices) else None
-    return {name: Column(one, _weights(one, shared, rows_per_person), people) for name, one in values.items()}
+        ids += [People.of(cells[name], name=name) for name in named]
+    people = People.joined(ids) if named else _people(person)
+    shared = people if choices[0].unit == "person" else None
+    return {
+        name: Column(values := np.concatenate(some), _weights(values, shared, rows_per_person), people)
+        for name, some in parts.items()
+    }
+
+
+def _people(ids: Any) -> People | None:
+    """The people of ids that lie beside the table, if there are any."""
+    return None if ids is None else People.of(ids)
 
 
 def _weights(rows: FloatArray, people: People | None, rows_per_person: int | None) -> IntArray:

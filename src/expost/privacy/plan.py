@@ -10,11 +10,10 @@ from expost._common.validation import check_count, parameter_error
 from expost.exceptions import PublicationError
 from expost.losses import AnyLoss, ConvexLoss, DerivativeCurve, SoftmaxCurve, describe
 from expost.privacy import gaussian
-from expost.privacy.accounting import Accounting
 from expost.privacy.precision import REAL, Precision, Rounding
 from expost.privacy.recalibration import recalibration_of
 from expost.privacy.scales import NoiseScales
-from expost.privacy.sharpest import SharpestProfile
+from expost.privacy.sharpest import Accounting, SharpestProfile
 from expost.privacy.softmax_profile import SoftmaxAccounting
 
 

@@ -13,12 +13,12 @@ from expost._common.validation import check_positive, parameter_error, warn_call
 from expost.exceptions import CalibrationError, LargeDeltaWarning
 from expost.losses import AnyLoss, ConvexLoss
 from expost.privacy import gaussian, renyi
-from expost.privacy.accounting import Accounting
 from expost.privacy.certified_profile import CertifiedProfile
 from expost.privacy.plan import accounting_of
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.recalibration import recalibration_of
 from expost.privacy.scales import REPORT_KINDS, STATISTICS, NoiseScales, ReportKind
+from expost.privacy.sharpest import Accounting
 
 # With more, to publish one record in a thousand as it is would be within the promise.
 _LARGEST_DELTA = 1e-3

@@ -12,13 +12,13 @@ from expost._common.typing import FloatArray
 from expost._common.validation import check_positive, parameter_error
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy import renyi
-from expost.privacy.accounting import Accounting
 from expost.privacy.certified_profile import NEGLIGIBLE, Bracket, CertifiedProfile, Direction, certified
 from expost.privacy.excess import ROW, UNITS, Excess, best_tangent
 from expost.privacy.order_statistics import LargestTwo, flat_delta, flat_sigma, grid_of
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.profile import PrivacyProfile
 from expost.privacy.scales import NoiseScales, Statistic
+from expost.privacy.sharpest import Accounting
 from expost.privacy.softmax_cells import SoftmaxValues, largest_determinant, softmax_cells
 
 # What lies outside the grid of the noise adds at most about twice this share of the result.

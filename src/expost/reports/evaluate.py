@@ -287,8 +287,10 @@ def streamed_figures(
     Too many records for ``simultaneous`` may be noticed, and refused, only at the end.
     """
     found = model_figures(release, records, confidence=confidence, member=member, simultaneous=simultaneous)
+    if not release.choices:
+        return found
     cost = spent_on_choices([release], rows_at_once(records))
-    return (figures._replace(total=figures.total + cost) for figures in found) if release.choices else found
+    return (figures._replace(total=figures.total + cost) for figures in found)
 
 
 def spent_on_choices(releases: Sequence[Release], rows: Any = 1) -> Any:

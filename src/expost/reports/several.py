@@ -84,8 +84,10 @@ def streamed_totals(
 ) -> Iterator[FloatArray]:
     """The bounds of :func:`evaluate_several`, one part of the records after the other."""
     found = _model_totals(releases, records, confidence=confidence, member=member, simultaneous=simultaneous)
+    if not any(release.choices for release in releases):
+        return found
     cost = spent_on_choices(releases, rows_at_once(records[0]))
-    return (part + cost for part in found) if any(release.choices for release in releases) else found
+    return (part + cost for part in found)
 
 
 def _model_totals(
