@@ -93,3 +93,16 @@ def test_unknown_answers_count_as_the_worst_that_they_can_have_been(report):
         assert largest <= bound * (1.0 + 1e-12)
         assert place % 3 or bound <= largest * (1.0 + 1e-9)
         assert bound < 3.0 * largest
+
+
+def test_a_time_is_asked_for_by_the_periods_that_were_seen(open_page):
+    visit = open_page(published(TIME, "independent"))
+    field = len(visit.fields) - 1
+    titles = [one.strip() for one in visit.page.locator(f"#field-{field} option").all_inner_texts()]
+    assert titles[1:4] == [
+        "No, and the record ends before 2.5 months",
+        "No, not within 2.5 months",
+        "Yes, after 0 to 2.5 months",
+    ]
+    assert titles[-1] == "Yes, after 10 to 12.5 months"
+    assert len(set(titles)) == 12

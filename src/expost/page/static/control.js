@@ -23,8 +23,10 @@ function defaultWord(field) {
 // Whether it happened, and when: from the code of the outcome, which counts periods twice.
 function timeTitle({ length, unit }, code) {
   const periods = Math.floor(code / 2);
-  const [low, high] = [periods - 1, periods].map((ends) => shown(Number((ends * length).toPrecision(12))));
-  return say(code % 2 ? "form.happened" : "form.followed", { low, high, unit: unit ?? "" }).trim();
+  const ends = periods ? [periods - 1, periods] : [0, 1]; // code 0: not even the first period was seen to its end
+  const [low, high] = ends.map((end) => shown(Number((end * length).toPrecision(12))));
+  const text = code % 2 ? "form.happened" : periods ? "form.followed" : "form.ended";
+  return say(text, { low, high, unit: unit ?? "" }).trim();
 }
 
 // What an answer is shown as, with its unit.
