@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import expost
-from expost import Category, ClassLabel, Date, Dialect, Domain, Number, NumberLabel, YesNo
+from expost import Category, ClassLabel, Date, Dialect, Domain, Number, NumberLabel, TimeLabel, YesNo
 from expost.data.check import LINE, find_problems
 from expost.data.encoding import encode_records
 from expost.data.problems import Problem
@@ -77,6 +77,55 @@ def test_every_kind_of_problem_is_told_from_the_others(tmp_path):
         for cell in cells:
             rows.append([cell if name == one else good for one, good in zip(NAMES, GOOD, strict=True)])
     assert sorted(found(write(tmp_path / "t.csv", rows)), key=str) == sorted(truth, key=str)
+
+
+TIMES = {
+    ("-1", "no"): ("days", Problem.NEGATIVE),
+    ("", "no"): ("days", Problem.NO_OUTCOME),
+    ("soon", "no"): ("days", Problem.NUMBER),
+    ("5", "perhaps"): ("died", Problem.EVENT),
+    ("5", ""): ("died", Problem.NO_OUTCOME),
+    ("400", "yes"): ("days", Problem.LATE),
+    ("360", "yes"): None,
+    ("0", "no"): None,
+}
+
+
+def test_a_declared_word_is_misspelt_and_not_missing(tmp_path):
+    """Pain may be "none": to declare that as a word for a missing value would lose a class."""
+    domain = Domain(features=FEATURES[:1], label=ClassLabel(name="pain", classes=("None", "Some")))
+    path = write(tmp_path / "t.csv", [["40", "none"], ["50", "n/a"]], ["age", "pain"])
+    kinds = {value: problem for *_, value, problem in found(path, domain)}
+    assert kinds == {"none": Problem.SPELLING, "n/a": Problem.WORD}
+    path = write(tmp_path / "t.csv", [["40", "none"], ["50", "Some"]], ["age", "pain"])
+    with pytest.raises(ExpostError, match="spelling and case count") as refusal:
+        expost.LogisticRegression(domain=domain, random_state=0).fit(path)
+    assert "missing_words" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("together", [False, True], ids=["one", "with a text"])
+@pytest.mark.parametrize("cells", TIMES, ids=str)
+def test_what_is_wrong_with_a_time_is_told_and_refused(cells, together, tmp_path):
+    """Of a column of numbers alone, and of one that has to be read cell by cell."""
+    label = TimeLabel(name="days", event="died", periods=12, length=30.0)
+    domain = Domain(features=(Number(name="age", low=0.0, high=120.0),), label=label)
+    rows = [["40", "3", "no"], ["50", "30", "yes"], ["60", *cells]] + [["70", "late", "no"]] * together
+    path = write(tmp_path / "t.csv", rows, ["age", "days", "died"])
+    problems = [(one.column, one.problem) for one in find_problems(expost.scan(path), domain.checked)]
+    assert problems.count(("days", Problem.NUMBER)) == together + (cells[0] == "soon" and not together)
+    if TIMES[cells] is None:
+        assert together or not problems
+    else:
+        assert TIMES[cells] in problems
+    if together:
+        return
+    try:
+        expost.SurvivalRegression(domain=domain, random_state=0).fit(path)
+        refused = ""
+    except ExpostError as error:
+        refused = str(error)
+    assert bool(refused) == any(problem.refused for _, problem in problems)
+    assert "category" not in refused  # an event has no words of its own
 
 
 @pytest.mark.long

@@ -152,6 +152,11 @@ def _report(seen: _Kinds, unused: list[str], problems: Path | None, *, counted: 
         say(f"Beyond the declared bounds, so that they count as the bound: {names}.")
         say("      That is no problem if their units are right. Are some of them codes for missing values?")
         say(f"      Then list these as missing_words under {legible('[table]')}.")
+    late = seen.columns(Problem.LATE)
+    if late:
+        names = ", ".join(map(legible, late))
+        say(f"After the last period, so that nothing happened within the periods: {names}.")
+        say("      That is no problem if `periods` and `length` are meant so, in the unit of the times.")
     if problems is not None and seen.pairs:
         say(f"Private: {legible(problems)}  has everything with its record and value.")
     elif problems is not None and counted:

@@ -33,6 +33,10 @@ _PATIENCE = 15
 _LENGTH = 1 << 14
 
 
+class OutputError(FileError):
+    """A file cannot be written: how a table is written has nothing to do with it."""
+
+
 def check_order(publication: Path, table: Path) -> None:
     """Refuse a table in the place of a publication, where the two were exchanged."""
     if table.suffix.lower() == ".json" and publication.suffix.lower() in TABLES:
@@ -77,6 +81,8 @@ def _pointing_to_domain(options: RecordOptions, path: Path) -> Iterator[None]:
     try:
         yield
         return
+    except OutputError:
+        raise
     except (DomainError, FileError) as error:
         if options.domain is not None or path.suffix.lower() != ".csv" or "--domain" in str(error):
             raise

@@ -116,14 +116,15 @@ class YesNo(OneColumn):
     example: bool | None = None
 
     values: ClassVar[str] = "yes or no"
+    otherwise: ClassVar[str] = 'Declare other words as kind = "category" with both of them.'
+    """What to do about other words."""
 
     def coded(self, values: Any) -> NDArray[Any]:
         """1 for yes and 0 for no."""
         missing = None if self.missing is None else (YES if self.missing else NO)[0]
         missing = "" if self.recorded else missing
         refusal = (
-            "must be yes or no (or true, false, 1, 0) in every record; got something else. Declare other "
-            'words as kind = "category" with both of them.'
+            "must be yes or no (or true, false, 1, 0) in every record; got something else. " + self.otherwise
         )
         code = (lambda text: yes_or_no(text) if text else GONE) if self.recorded else yes_or_no
         return text_codes(values, self.name, code, 1, missing, refusal)

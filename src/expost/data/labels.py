@@ -85,6 +85,8 @@ class RowsLabel(FieldTexts):
     """
 
     kind: str
+    direction: ClassVar[str]
+    """What a larger linear predictor means, as a sentence."""
 
     @property
     @abstractmethod
@@ -127,6 +129,7 @@ class OrderedLabel(Classified, RowsLabel):
     """
 
     kind: Literal["ordered"] = "ordered"
+    direction: ClassVar[str] = "A positive coefficient makes higher classes likelier."
 
     @model_validator(mode="after")
     def _steps(self) -> Self:
@@ -177,6 +180,12 @@ class OrderedLabel(Classified, RowsLabel):
         return reached
 
 
+class EventColumn(YesNo):
+    """The events of a :class:`TimeLabel`, which have no default and no other words."""
+
+    otherwise: ClassVar[str] = "Write one of these words."
+
+
 class TimeLabel(RowsLabel):
     r"""The time to an event, in declared periods of one length, which may be censored: a row for each period.
 
@@ -186,6 +195,7 @@ class TimeLabel(RowsLabel):
     """
 
     kind: Literal["time"] = "time"
+    direction: ClassVar[str] = "A positive coefficient makes the event likelier in every period."
     event: Text
     """The column that says whether the event happened, yes or no; without one, the time is censored."""
     periods: Annotated[int, Field(ge=2, le=MOST_PERIODS)]
@@ -209,10 +219,10 @@ class TimeLabel(RowsLabel):
         return f"{self.periods} periods of {self.length:g}; {self.event} says whether it happened"
 
     @property
-    def parts(self) -> tuple["NumberLabel", YesNo]:
+    def parts(self) -> tuple["TimeColumn", EventColumn]:
         """The two columns that it is read from, as each is checked."""
-        time = NumberLabel(name=self.name, low=0.0, high=self.periods * self.length)
-        return time, YesNo(name=self.event)
+        time = TimeColumn(name=self.name, low=0.0, high=self.periods * self.length)
+        return time, EventColumn(name=self.event)
 
     @property
     def codes(self) -> LabelSet:
@@ -302,6 +312,10 @@ class NumberLabel(NumericLabel):
         values = coefficients * (0.5 * (self.high - self.low))
         values[-1] += 0.5 * (self.low + self.high)
         return values
+
+
+class TimeColumn(NumberLabel):
+    """The times of a :class:`TimeLabel`: none is below 0, and one after the last period is censored there."""
 
 
 class _Logarithmic(NumericLabel):

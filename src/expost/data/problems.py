@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from expost.data.dates import DATE_KINDS, as_days, days_of_text
 from expost.data.dialect import Dialect
 from expost.data.features import Category, Feature, YesNo, yes_or_no
-from expost.data.labels import Classified, Label, NumericLabel, RowsLabel
+from expost.data.labels import Classified, EventColumn, Label, NumericLabel, RowsLabel, TimeColumn
 from expost.data.people import is_id
 from expost.data.values import (
     as_numbers,
@@ -78,6 +78,8 @@ class Problem(Enum):
         'declare your two words: kind = "category" and such as categories = ["nein", "ja"]; or write yes/no, '
         "true/false or 1/0",
     )
+    EVENT = "whether it happened is neither yes nor no", "write yes/no, true/false or 1/0"
+    NEGATIVE = "a time below 0", "correct the cells, or leave these records out"
     PERSON = (
         "no id that says whose the row is",
         "fill the cells with texts or whole numbers, give each such row an id of its own, or leave it out",
@@ -89,6 +91,10 @@ class Problem(Enum):
         "beyond the declared bounds",
         "nothing: it counts as the bound. Check the unit, and whether it is a code for a missing value",
     )
+    LATE = (
+        "after the last period",
+        "nothing: the record counts for all periods, without an event. Check the unit and `length`",
+    )
     COUNTED = "how many people and rows", "nothing: compare with what you know, and publish neither"
 
     def __init__(self, title: str, advice: str) -> None:
@@ -97,7 +103,7 @@ class Problem(Enum):
     @property
     def refused(self) -> bool:
         """Whether a fit is refused because of it."""
-        return self not in (Problem.BEYOND, Problem.COUNTED)
+        return self not in (Problem.BEYOND, Problem.LATE, Problem.COUNTED)
 
 
 def problems_in(
@@ -109,7 +115,7 @@ def problems_in(
     everywhere = np.ones(len(column), dtype=bool)
     beyond = _beyond(part, column, dialect)
     if beyond is not None:
-        return {Problem.BEYOND: beyond} if beyond.any() else {}
+        return beyond
     try:
         places, raw = distinct_texts(column, part.name)
         texts = dialect.plain(array(raw, string()), part.kind).to_pylist()
@@ -147,14 +153,18 @@ def wrong_weights(column: Any, name: str, largest: float, dialect: Dialect) -> N
     return np.asarray(~((weights >= 0.0) & (weights <= largest))[places])
 
 
-def _beyond(part: Any, column: Any, dialect: Dialect) -> NDArray[np.bool_] | None:
+def _beyond(part: Any, column: Any, dialect: Dialect) -> dict[Problem, NDArray[np.bool_]] | None:
     """Which cells are beyond the bounds, where all of a column's are numbers, or dates; None otherwise."""
     read = {"number": as_numbers, "date": as_days}.get(part.kind)
     numbers = attempted(lambda: read and read(dialect.plain(column, part.kind), part.name))
     if numbers is None or np.isnan(numbers).any():
         return None
     low, high = part.limits
-    return np.asarray((numbers < low) | (numbers > high))
+    if isinstance(part, TimeColumn):
+        found = {Problem.NEGATIVE: numbers < low, Problem.LATE: numbers > high}
+    else:
+        found = {Problem.BEYOND: (numbers < low) | (numbers > high)}
+    return {problem: np.asarray(cells) for problem, cells in found.items() if cells.any()}
 
 
 def _problem_of(part: Feature | Label, original: str, text: str | None, dialect: Dialect) -> Problem | None:
@@ -164,20 +174,26 @@ def _problem_of(part: Feature | Label, original: str, text: str | None, dialect:
     if not text or (part.kind == "number" and text.strip().lower() in ("nan", "+nan", "-nan")):
         return _of_missing(part)
     if isinstance(part, YesNo):
-        problem = Problem.YES_NO if yes_or_no(text) is None else None
+        problem = _of_yes_or_no(text, part)
     elif isinstance(part, Category | Classified):
         problem = _of_choice(text, part)
     else:
         problem = _of_scale(part, original, text, dialect)
-    if problem is not None and original.strip().lower() in _MISSING_WORDS:
+    if problem not in (None, Problem.SPELLING) and original.strip().lower() in _MISSING_WORDS:
         return Problem.WORD
     return problem
 
 
 def _of_missing(part: Feature | Label) -> Problem | None:
-    if isinstance(part, Classified | NumericLabel | RowsLabel):
+    if isinstance(part, Classified | NumericLabel | RowsLabel | EventColumn):
         return Problem.NO_OUTCOME
     return Problem.MISSING if part.missing is None else None
+
+
+def _of_yes_or_no(text: str, part: YesNo) -> Problem | None:
+    if yes_or_no(text) is not None:
+        return None
+    return Problem.EVENT if isinstance(part, EventColumn) else Problem.YES_NO
 
 
 def _of_choice(text: str, part: Category | Classified) -> Problem | None:
@@ -192,12 +208,19 @@ def _of_scale(part: Any, original: str, text: str, dialect: Dialect) -> Problem 
     is_date, (low, high) = part.kind in DATE_KINDS, getattr(part, "limits", (-math.inf, math.inf))
     number = days_of_text(text) if is_date else number_in(text)
     if math.isfinite(number):
-        return None if low <= number <= high else Problem.BEYOND
+        return None if low <= number <= high else _outside(part, number)
     if math.isinf(number):
         return Problem.INFINITE
     ways = _other_ways(dialect, is_date=is_date)
     found = (problem for pattern, problem in ways if pattern.fullmatch(original))
     return next(found, Problem.DATE if is_date else Problem.NUMBER)
+
+
+def _outside(part: Any, number: float) -> Problem:
+    """What a number beyond the bounds of its column is."""
+    if not isinstance(part, TimeColumn):
+        return Problem.BEYOND
+    return Problem.NEGATIVE if number < 0.0 else Problem.LATE
 
 
 def _other_ways(dialect: Dialect, *, is_date: bool) -> list[tuple[re.Pattern[str], Problem]]:

@@ -41,7 +41,9 @@ _OPENING = f"""\
 """
 
 _IGNORE = """\
-# Columns that the model must not use. Move names here, and delete their parts:
+# Columns that the model must not use. Names that are here were taken by how they
+# sound: delete the line of a column that you want, and write a part for it, as below.
+# Move others here, and delete their parts:
 #   - identifiers (patient number, name): they point to one person, and say
 #     nothing about others;
 #   - free text (notes, remarks): nobody knows beforehand what is written in it;

@@ -289,7 +289,7 @@ class Declared:
     def column_labels(self, column: Any, *, typed: bool = True) -> FloatArray:
         """The numbers of a column of labels, NumPy's or Arrow's; without types, texts may spell numbers."""
         if self.classes is None:
-            return self._accepted(as_numbers(column, "y"))
+            return self._accepted(as_numbers(column, "y" if self.domain is None else self.domain.label.name))
         places, cells = distinct_cells(column)
         found = class_places(cells.tolist(), self.classes, typed=typed)
         if np.any(found < 0):
@@ -320,6 +320,9 @@ class Declared:
         finite = bool(xp.all(xp.isfinite(numbers)))  # a missing label is none; no clipping may make it one
         if isinstance(self.label, NumericLabel):
             numbers = self.label.scaled(numbers)
+        if not finite and self.domain is not None:
+            name = self.domain.label.name
+            raise DomainError(f"`{name}` is missing in a record. Fill the cell, or leave the record out.")
         if not finite or not bool(xp.all(loss.labels.contains(numbers))):
             raise labels_error(loss)
         return numbers
