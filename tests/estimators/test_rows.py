@@ -362,6 +362,8 @@ def test_times_in_arrays_frames_files_and_as_scikit_survival_has_them(tmp_path):
     domain = expost.Domain(features=features, label=label)
     frame = pandas.DataFrame({"a": X[:, 0], "b": X[:, 1], "months": y[:, 0], "died": y[:, 1] > 0})
     frame.to_csv(tmp_path / "table.csv", index=False)
+    with pytest.raises(ParameterError, match="label has classes; got domain='time'"):
+        expost.LogisticRegression(domain=domain).fit(frame)
     models = [
         expost.SurvivalRegression(domain=domain, random_state=5).fit(one)
         for one in (frame, str(tmp_path / "table.csv"))

@@ -58,10 +58,11 @@ class LinearClassifier(ClassifierMixin, PrivateGLM):  # type: ignore[misc]
         return float(np.average(likeliest(scores, values) == labels, weights=weights))
 
     def _set_label(self, y: Any) -> None:
+        if self.domain is not None and not isinstance(self.domain.label, ClassLabel):
+            raise parameter_error("domain", "one whose label has classes", self.domain.label.kind)
         labels = one_label_per_row(y)
         if self.domain is not None:
-            if not isinstance(self.domain.label, ClassLabel):
-                raise parameter_error("domain", "one whose label has classes", self.domain.label.kind)
+            assert isinstance(self.domain.label, ClassLabel)
             count = len(self.domain.label.classes)
             if count > 2 and not self._several:
                 raise parameter_error("domain", "one whose label has 2 classes", f"{count} classes")

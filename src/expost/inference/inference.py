@@ -345,11 +345,17 @@ def published_coefficients(
         predictor=predictor,
         notes=(
             *([f"Compared with {references}."] * bool(references)),
+            *_directions(label),
             "With the penalty's shrinkage.",
             *([_NO_INTERVALS] * bool(states)),
         ),
         states=(*states, *[""] * (len(terms) - len(states))) if states else (),
     )
+
+
+def _directions(label: Label | None) -> list[str]:
+    """What a coefficient means where a record is several rows."""
+    return [label.direction] if isinstance(label, RowsLabel) else []
 
 
 def two_sided(name: str, confidence: float) -> float:
