@@ -149,6 +149,7 @@ def test_a_wrong_label_is_refused_in_one_sentence(tmp_path, bad):
 
 BAD_OPTIONS = {
     "level of a count": ("count", ("--level", "0.9"), "`level` must be left out for this loss"),
+    "level of an amount": ("amount", ("--level", "0.5"), 'declared with kind = "number"'),
     "level beyond": ("quantile", ("--level", "1.5"), "`level` must be"),
     "threshold of a quantile": (
         "quantile",
@@ -172,12 +173,15 @@ def test_an_option_of_another_model_is_refused_in_one_sentence(tmp_path, bad):
 def test_an_outcome_that_is_no_number_is_a_problem_and_no_fit(tmp_path, name):
     domain, table = written(tmp_path, name, rows=20)
     lines = table.read_text().splitlines()
+    column = lines[0].rsplit(",", 1)[1]
+    lines[3] = lines[3].rsplit(",", 1)[0] + ","
+    table.write_text("\n".join(lines) + "\n")
+    fit = ("fit", domain, table, "-o", tmp_path / "p.json", "--yes")
+    assert refused(run(*fit), f"`{column}` is missing in a record")
     lines[3] = lines[3].rsplit(",", 1)[0] + ",many"
     table.write_text("\n".join(lines) + "\n")
     checked = run("check", domain, table)
     assert checked.exit_code == 1
     assert "many" not in checked.output.replace("how many", "")
-    assert refused(
-        run("fit", domain, table, "-o", tmp_path / "p.json", "--yes"), "must be a number in every record"
-    )
+    assert refused(run(*fit), f"`{column}` must be a number in every record")
     assert not (tmp_path / "p.json").exists()

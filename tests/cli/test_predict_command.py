@@ -124,6 +124,14 @@ def test_predictions_of_a_test_publication_come_with_a_warning(published, tmp_pa
     assert "promise" not in run("predict", published / "p.json", published / "held.csv").stderr
 
 
+@pytest.mark.parametrize("name", ["held.csv", "there.csv", "new.txt"])
+def test_a_refused_output_says_nothing_of_how_the_records_are_written(published, name):
+    (published / "there.csv").write_text("x\n")
+    told = run("predict", published / "p.json", published / "held.csv", "-o", published / name)
+    assert refused(told, {"held.csv": "is an input", "there.csv": "exists", "new.txt": "must be .csv"}[name])
+    assert "semicolons" not in told.stderr
+
+
 def test_a_domain_file_says_how_the_records_are_written(published, tmp_path):
     pd.read_csv(published / "held.csv").to_csv(tmp_path / "tabs.csv", sep="\t", index=False)
     wanted = run("predict", published / "p.json", published / "held.csv", "--json").stdout

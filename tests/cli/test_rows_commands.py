@@ -58,13 +58,19 @@ def test_a_model_of_ordered_classes_from_the_check_to_the_page(ordered):
     assert found["prediction"] == publication.predict(records).tolist()
     chances = publication.predict_proba(records)
     np.testing.assert_allclose(found["probability of severe"], chances[:, 2])
+    assert "the median class" in " ".join(told("predict", model, table).split())
     bounds = json.loads(told("bounds", model, table, "--json", "--member", "yes"))
     assert (bounds["unit"], bounds["people"]) == ("record", None)
     exact = json.loads(told("losses", model, table, "--json"))
     theirs = publication.bounds(records, member=True)
     np.testing.assert_allclose(bounds["publications"][0]["upper"], theirs.upper, rtol=1e-12)
     np.testing.assert_allclose(exact["losses"], pd.read_csv(figures)["ex_post_loss"], rtol=1e-9)
-    assert "above mild" in told("summary", model)
+    summary = told("summary", model)
+    assert "above mild" in summary
+    assert "makes higher classes likelier" in " ".join(summary.split())
+    coefficients = json.loads(told("summary", model, "--json"))
+    likelier = publication.predict_proba({"age": [25.0, 75.0]})[:, 2]
+    assert (coefficients["coefficients"][0] > 0.0) == (likelier[1] > likelier[0])
     told("page", model, "-o", ordered / "page.html")
 
 
@@ -121,17 +127,24 @@ def test_a_model_of_times_from_the_check_to_the_page(tmp_path):
     found = json.loads(told("predict", model, table, "--json"))["predictions"]
     np.testing.assert_allclose(found["prediction"], publication.predict(frame))
     np.testing.assert_allclose(found["survival to 3"], publication.predict_survival(frame)[:, 2])
+    screen = told("predict", model, table)
+    assert all(text in screen for text in ("prediction (months)", "survival to 6", "The mean time"))
+    assert "survival to 5" not in screen  # a screen has no room for the curve
+    assert f"{found['prediction'][0]:.3f}" in screen
     bounds = json.loads(told("bounds", model, table, "--json", "--member", "yes"))
     theirs = publication.bounds(frame, member=True)
     np.testing.assert_allclose(bounds["publications"][0]["upper"], theirs.upper, rtol=1e-12)
     exact = json.loads(told("losses", model, table, "--json"))
     written = pd.read_csv(tmp_path / "private-losses.csv")["ex_post_loss"]
     np.testing.assert_allclose(exact["losses"], written, rtol=1e-9, atol=1e-12)
-    assert "period 6" in told("summary", model)
+    summary = told("summary", model)
+    assert "period 6" in summary
+    assert "makes the event likelier" in " ".join(summary.split())
     told("page", model, "-o", tmp_path / "page.html")
     frame.assign(died="perhaps").to_csv(tmp_path / "other.csv", index=False)
     refused = CliRunner().invoke(app, ["check", str(domain), str(tmp_path / "other.csv")])
     assert refused.exit_code == 1
     assert "died" in refused.output
+    assert "0.5 is chance" in told("rehearse", domain, "--rows", 60, "--tables", 1)
     rehearsed = json.loads(told("rehearse", domain, "--rows", 400, "--tables", 1, "--json", "--epsilon", 8))
     assert rehearsed["budgets"][-1]["quality"]["auc"] > 0.55

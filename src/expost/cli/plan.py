@@ -135,6 +135,8 @@ _ABOUT = {
     "level": ("smoothed_pinball",),
     "threshold": ("pseudo_huber", "bounded_poisson", "bounded_gamma"),
 }
+# What to declare for one, where that is not told by the loss.
+_WHERE = {"level": ' A quantile is of an outcome that is declared with kind = "number".'}
 
 
 def make_loss(domain: Domain, options: PlanOptions, max_weight: float) -> AnyLoss:
@@ -171,6 +173,6 @@ def _loss_for(domain: Domain, options: PlanOptions) -> str:
     for option, losses in _ABOUT.items():
         value = getattr(options, option)
         if value is not None and loss not in losses:
-            only = f"It belongs to {' and '.join(losses)}; here the loss is {loss}."
+            only = f"It belongs to {' and '.join(losses)}; here the loss is {loss}.{_WHERE.get(option, '')}"
             raise parameter_error(option, "left out for this loss", value, only)
     return loss

@@ -12,7 +12,7 @@ from expost.cli.base import console, legible, print_json, say, warn
 from expost.cli.options import RecordOptions
 from expost.cli.private_files import check_figures, write_columns
 from expost.cli.tables import Columns, FirstRecords, check_order, dialect_of, open_records, with_identifiers
-from expost.data.labels import Label, NumericLabel, TimeLabel
+from expost.data.labels import Label, NumericLabel, OrderedLabel, TimeLabel
 from expost.data.lazy import LazyTable
 from expost.data.values import class_text
 from expost.fitting.prediction import Predictors, predicted_labels
@@ -22,9 +22,7 @@ from expost.publication.readings import encoded_rows, score_coefficients
 
 # More records than this do not fit on a screen.
 _MOST_PREDICTIONS = 20
-
-
-_OF_CLASS = "probability of "
+_OF_CLASS, _SURVIVAL = "probability of ", "survival to "
 
 
 def predict(publication: Path, records: Path, output: Path | None, options: RecordOptions) -> None:
@@ -70,16 +68,20 @@ def _predictions(publication: Publication, table: LazyTable, watch: Watch) -> It
 
 def _names(publication: Publication) -> list[str]:
     if isinstance(publication.label, TimeLabel):
-        return ["prediction", *(f"survival to {end:g}" for end in publication.label.ends)]
+        return ["prediction", *(f"{_SURVIVAL}{end:g}" for end in publication.label.ends)]
     return ["prediction", *(f"{_OF_CLASS}{class_text(label)}" for label in publication.classes or ())]
 
 
 def _show_predictions(columns: dict[str, list[Any]], count: int, label: Label | None) -> None:
-    """The first predictions, each with its own probability: those of the other classes are for a file."""
-    likely = [name for name in columns if name.startswith(_OF_CLASS)]
-    shown = {name: columns[name] for name in columns if name not in likely}
-    if isinstance(label, NumericLabel):
+    """The first predictions, each with its own probability, or with the survival to the last period.
+
+    Those of the other classes and periods are for a file.
+    """
+    likely, curve = ([name for name in columns if name.startswith(kind)] for kind in (_OF_CLASS, _SURVIVAL))
+    shown = {name: columns[name] for name in columns if name not in (*likely, *curve)}
+    if isinstance(label, NumericLabel | TimeLabel):
         shown |= _in_units(shown.pop("prediction"), label)
+    shown |= {name: columns[name] for name in curve[-1:]}
     if likely:
         found = enumerate(columns["prediction"])
         shown["its probability"] = [f"{columns[_OF_CLASS + one][place]:.4f}" for place, one in found]
@@ -87,7 +89,9 @@ def _show_predictions(columns: dict[str, list[Any]], count: int, label: Label | 
     rows = list(zip(places, *map(_texts, shown.values()), strict=False))
     said = {
         "Only the first records are shown; --output has them all.": count > _MOST_PREDICTIONS,
+        "The prediction is the median class, not the likeliest one.": isinstance(label, OrderedLabel),
         "The probabilities of the other classes: --output FILE": len(likely) > 2,
+        "The mean time, without what is after the last period. The whole curve: --output FILE": bool(curve),
     }
     notes = list(filter(said.get, said))
     console.print(Summary("Predictions", rows, ("record", *shown), notes, figures=True).terminal())
@@ -97,10 +101,11 @@ def _texts(column: list[Any]) -> list[str]:
     return [one if isinstance(one, str) else f"{one:.4g}" for one in column]
 
 
-def _in_units(values: list[float], label: NumericLabel) -> dict[str, list[str]]:
+def _in_units(values: list[float], label: NumericLabel | TimeLabel) -> dict[str, list[str]]:
     """Predicted numbers as the table has them, under a heading with their unit."""
     unit = "" if label.unit is None else f" ({label.unit})"
-    return {f"prediction{unit}": [_figure(one, label.high - label.low) for one in values]}
+    span = label.high - label.low if isinstance(label, NumericLabel) else float(label.ends[-1])
+    return {f"prediction{unit}": [_figure(one, span) for one in values]}
 
 
 def _figure(value: float, span: float) -> str:

@@ -19,7 +19,7 @@ from pyarrow import csv as arrow_csv, parquet
 from expost._common.files import atomic_write_bytes, check_output
 from expost._common.typing import FloatArray
 from expost.cli.plan import TABLES
-from expost.cli.tables import Columns, with_identifiers
+from expost.cli.tables import Columns, OutputError, with_identifiers
 from expost.data.check import MARK, Finding
 from expost.data.dialect import DELIMITERS, PLAIN, Dialect
 from expost.data.files import PARQUET
@@ -73,14 +73,17 @@ def check_figures(
     if path is None:
         return
     if private and "private" not in path.name.lower() and "private" not in path.parent.name.lower():
-        raise FileError(
+        raise OutputError(
             f"a file of {what} must have 'private' in its name or its folder's; got {path.name!r}. "
             f"Call it {'private-' + path.name!r}."
         )
     if path.suffix.lower() not in kinds:
         named = " or ".join(kind for kind in kinds if kind != ".pq")
-        raise FileError(f"a file of {what} must be {named}; got {path.name!r}.")
-    check_output(path, inputs=inputs, overwrite=overwrite)
+        raise OutputError(f"a file of {what} must be {named}; got {path.name!r}.")
+    try:
+        check_output(path, inputs=inputs, overwrite=overwrite)
+    except FileError as error:
+        raise OutputError(str(error)) from None
 
 
 def check_public(path: Path, *, inputs: Iterable[Path] = (), overwrite: bool = False) -> None:

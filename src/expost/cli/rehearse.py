@@ -223,7 +223,9 @@ def _explain(found: list[Rehearsed], shown: list[str]) -> None:
     guess = found[0].quality.guess_log_loss
     if guess is not None:
         say(f"\nWithout any feature the log-loss is {guess:.3f}; an AUC of 0.5 is chance.")
-    elif shown[0] != "auc":
+    elif shown[0] == "auc":
+        say("\nAUC: 0.5 is chance, 1 is perfect.")
+    else:
         say(f"\n{_FIGURES[shown[0]]}: 0 is no better than no features, 1 is perfect.")
     for one in found:
         if one.useless:
