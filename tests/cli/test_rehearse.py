@@ -7,7 +7,7 @@ import pytest
 from ward import DOMAIN, patients, refused, run, write_csv
 
 import expost
-from expost.cli.commands import PlanOptions
+from expost.cli.options import PlanOptions
 from expost.cli.plan import make_plan
 from expost.cli.rehearse import invented, rehearsed, verdict
 

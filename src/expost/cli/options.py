@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import typer
 
 from expost._common.validation import numeral
+
+# The heading of options that few people need, in the help.
+_EXPERTS = "For experts"
 
 
 def whole_number(text: str) -> int:
@@ -90,3 +93,85 @@ class RecordOptions:
     )
     force: bool = FORCE
     as_json: bool = AS_JSON
+
+
+ROWS_AT_MOST = 10_000_000
+"""As many rows as a table is taken to have at most where nothing is declared."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions:
+    """The options that describe a model; `plan` and `fit` make the same plan of them."""
+
+    epsilon: float = EPSILON
+    delta: float = DELTA
+    models: int = number(
+        1,
+        "Budget: how many models of one table share it, such as one for each of several outcomes; each of "
+        "them is planned and fitted with the same budget and the same number here.",
+    )
+    report: Literal["independent", "leverage", "dependent", "adaptive"] = option(
+        "independent",
+        "What readers get with the model. independent, the default: nothing more, and it costs them "
+        "nothing. leverage, recommended from about a thousand rows for each encoded column on (a number "
+        "has one, a category one for each value): most people look up a lower figure, for hardly more noise "
+        "in the model. With --split 0.98 --cap 1 the coefficients get error bars instead, and people look "
+        "up a higher figure. dependent and adaptive: figures closer to the truth, but a noisier model.",
+        metavar="NAME",
+    )
+    l2: float | None = number(
+        None, "Regularisation of the sum; by default from public values.", panel=_EXPERTS
+    )
+    l1: str | None = option(
+        None,
+        "Let coefficients that are mostly noise become exactly 0: the weight of their absolute values, on "
+        "the scale of --l2, or auto, half of the noise. It pays with many useless columns. Signs and bounds "
+        "are `effect` in the domain.",
+        metavar="NUMBER|auto",
+        panel=_EXPERTS,
+    )
+    cap: float | None = number(
+        None,
+        "Largest slope of the logistic loss, of two classes or more, 1 for none; by default gradients have a "
+        "largest length that follows from the budget.",
+        panel=_EXPERTS,
+    )
+    recalibrate: bool = option(
+        False,
+        "Of two classes: publish a noisy histogram of scores for a tenth of the budget, correct "
+        "probabilities by it, and cut gradients shorter. It pays at epsilon 1 or more, for classes that can "
+        "be told apart well and a few hundred rows or more, ten or more for each column. Of a number: "
+        "publish five noisy sums of predictions and errors for 3% of the budget and correct predictions by "
+        "them. It pays for skewed outcomes, such as days in hospital.",
+        "--recalibrate",
+        panel=_EXPERTS,
+    )
+    split: float | None = number(
+        None,
+        "The model's share of the budget's precision, between 0 and 1; by default all but what cheap "
+        "statistics cost.",
+        panel=_EXPERTS,
+    )
+    loss: Literal["logistic", "smoothed_hinge", "pseudo_huber", "smoothed_pinball"] | None = option(
+        None,
+        "logistic, the default for classes, or smoothed_hinge; pseudo_huber for a numeric outcome.",
+        metavar="NAME",
+        panel=_EXPERTS,
+    )
+    level: float | None = number(
+        None, "Model this quantile of a numeric outcome, not its mean: 0.5 is the median.", panel=_EXPERTS
+    )
+    threshold: float | None = number(
+        None,
+        "Where pseudo_huber turns from squared to absolute, in units of half the outcome's range; by default "
+        "from the budget.",
+        panel=_EXPERTS,
+    )
+    rows_at_most: int = number(
+        ROWS_AT_MOST,
+        "Up to how many rows, or people where they are promised to, exact losses and intervals keep their "
+        "stated accuracy; not a limit. With less than the default, fit says whether so many rows can give a "
+        "useful model.",
+        panel=_EXPERTS,
+    )
+    max_weight: float = MAX_WEIGHT

@@ -7,7 +7,7 @@ from typing import Any
 
 from expost._common.validation import numeral, parameter_error
 from expost.cli.base import console, print_json, say
-from expost.cli.commands import PlanOptions
+from expost.cli.options import PlanOptions
 from expost.cli.words import explain
 from expost.data.design import intercept_count
 from expost.data.domain import Domain

@@ -13,7 +13,8 @@ from scipy.special import expit, logit
 from expost._common.typing import FloatArray
 from expost._common.validation import check_count
 from expost.cli.base import console, print_json, say, show_progress
-from expost.cli.commands import ROWS_AT_MOST, Effect, PlanOptions
+from expost.cli.commands import Effect
+from expost.cli.options import ROWS_AT_MOST, PlanOptions
 from expost.cli.plan import load_domain, make_plan
 from expost.data.dates import Date, Month, Weekday
 from expost.data.domain import Domain

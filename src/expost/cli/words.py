@@ -17,7 +17,7 @@ from expost.losses import AnyLoss, SmoothedPinball
 from expost.privacy.plan import Plan
 
 if TYPE_CHECKING:
-    from expost.cli.commands import PlanOptions
+    from expost.cli.options import PlanOptions
     from expost.data.choices import RangeChoice
     from expost.data.domain import Domain
     from expost.ledger import Account
