@@ -205,3 +205,22 @@ def test_wrong_usage_exits_with_status_two(tmp_path):
     assert run("bounds", "only-one.json").exit_code == 2
     result = run("plan", domain, "--rows-at-most", "1.5")
     assert result.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "words"),
+    [("--epsilon", "abc", "not a number"), ("--models", "2.5", "not a whole number")],
+)
+def test_an_option_that_is_no_number_is_quoted(tmp_path, option, text, words):
+    result = run("plan", ward(tmp_path)[0], option, text, env={"COLUMNS": "200"})
+    assert result.exit_code == 2
+    assert f"'{option}': '{text}' is {words}." in result.output
+
+
+def test_a_number_of_periods_that_is_too_small_is_named(tmp_path):
+    domain, _ = ward(tmp_path)
+    label = 'kind = "time"\nevent = "seen"\nperiods = 1'
+    domain.write_text(domain.read_text().replace('kind = "classes"\nclasses = ["no", "yes"]', label))
+    result = run("plan", domain)
+    assert result.exit_code == 1
+    assert "`periods` of the label must be greater than or equal to 2; got 1." in result.output

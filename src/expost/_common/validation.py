@@ -70,12 +70,13 @@ def numeral(text: str) -> float:
 
     ASCII digits with a sign, a decimal point and an exponent, and blanks around them. Python's ``float`` also
     takes ``4_0`` for 40, and digits of every script. ``nan`` and ``inf`` are spelt as Python spells them.
-    The ValueError for anything else may quote the text: do not show it where that is private.
+    Anything else is a ValueError, which does not quote the text.
     """
     bare = text.strip()
-    if not bare.isascii() or "_" in bare:
-        raise ValueError("not a number")
-    return float(bare)
+    with suppress(ValueError):
+        if bare.isascii() and "_" not in bare:
+            return float(bare)
+    raise ValueError("not a number")
 
 
 def check_positive(

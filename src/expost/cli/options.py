@@ -1,5 +1,6 @@
 """What commands take: arguments, options and numbers, and the options that several commands share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -34,7 +35,14 @@ def option(
 
 def number(default: float | None, explanation: str, *, panel: str | None = None) -> Any:
     """An option that takes a number, whole where its default is, by the rule for all numbers."""
-    parser = whole_number if isinstance(default, int) else lambda text: numeral(str(text))
+    read: Callable[[str], float] = whole_number if isinstance(default, int) else numeral
+
+    def parser(text: Any) -> float:
+        try:
+            return read(str(text))
+        except ValueError as error:
+            raise typer.BadParameter(f"{str(text)!r} is {error}.") from None
+
     return typer.Option(default, parser=parser, metavar="<number>", help=explanation, rich_help_panel=panel)
 
 

@@ -99,7 +99,10 @@ def _said(first: Any, owner: str, rest: list[Any], keys: Collection[str]) -> str
     if family in _KINDS and kind.endswith(("_type", "_number", "_parsing")):
         entry = "every entry of " * isinstance((None, *rest)[-1], int)
         return f"{entry}{key} must be {_KINDS[family]}; got {_shown(first['input'])}"
-    return f"{key} is refused: {first['msg'].removeprefix('Value error, ')}"
+    wanted = first["msg"].removeprefix("Input should be ")
+    if wanted != first["msg"]:
+        return f"{key} must be {wanted}; got {_shown(first['input'])}"
+    return f"{key} is refused: {wanted.removeprefix('Value error, ')}"
 
 
 def _owner(where: list[Any], content: Mapping[str, Any]) -> tuple[str, list[Any]]:

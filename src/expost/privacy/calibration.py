@@ -212,7 +212,10 @@ def _check_recalibration(target: Target, split: Any, calibration: str) -> None:
             "nothing is published that corrects its predictions"
         )
     elif target.unit != "row":
-        problem = "with unit='person': what many rows of one person add has no certificate"
+        problem = (
+            "with unit='person', which ordered classes and times have too: what many rows of one "
+            "person add has no certificate"
+        )
     elif split is not None or calibration != "tight":
         problem = "with `split` and with calibration='kifer2012': recalibration has a share of its own"
     if problem is not None:
