@@ -78,7 +78,9 @@ def test_too_many_rows_for_exact_losses_are_refused_with_a_number(narrow, monkey
 def test_more_coefficients_than_matrices_fit_are_no_reason_to_refuse(monkeypatch):
     """A matrix of 20,001 coefficients has 3.2 GB; decided by public values before any noise."""
     monkeypatch.setattr("expost._common.machine.machine_memory", lambda: 2**30)
-    table = scipy.sparse.random_array((30, 20_000), density=0.001, rng=np.random.default_rng(1), format="csr")
+    random = np.random.default_rng(1)
+    places = np.repeat(np.arange(30), 20), random.integers(0, 20_000, 600)
+    table = scipy.sparse.csr_array((random.random(600), places), shape=(30, 20_000))
     model = expost.LogisticRegression(classes=[0, 1], norm=1.0, random_state=2).fit(table, LABELS[:30])
     assert len(model.ex_post_losses(table[:5], LABELS[:5])) == 5
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import expost
 from expost import LogisticLoss, gaussian
 from expost.exceptions import ParameterError
 from expost.losses.softmax_curve import SoftmaxCurve
@@ -78,12 +79,16 @@ def test_noise_of_a_cap(classes, cap, sigma):
 
 def test_noise_in_the_document():
     text = (Path(__file__).parents[2] / "docs" / "mathematics.md").read_text(encoding="utf-8")
-    table = text.split(r"| $K$ | $\lambda$ | certified $\sigma$ |")[1].split("\n\n")[0]
-    rows = re.findall(r"^\| (\d+) \| (\d+) \| ([\d.]+) \|$", table, flags=re.MULTILINE)
+    table = text.split(r"| $K$ | $\lambda$ | $\sigma$ by theorem 11.1 | with section 17 |")[1].split("\n\n")[
+        0
+    ]
+    rows = re.findall(r"^\| (\d+) \| (\d+) \| ([\d.]+) \| ([\d.]+) \|$", table, flags=re.MULTILINE)
     assert len(rows) == 8
-    for classes, l2, sigma in rows:
+    for classes, l2, sigma, planned in rows:
         assert upper(int(classes), float(l2), float(sigma)) <= DELTA
         assert upper(int(classes), float(l2), 0.9995 * float(sigma)) > DELTA
+        plan = expost.calibrate(loss=expost.SoftmaxLoss(int(classes)), l2=float(l2), epsilon=1.0, delta=DELTA)
+        assert plan.sigma == pytest.approx(float(planned), abs=5.1e-4)
 
 
 @pytest.mark.parametrize("cap", [1.0, 0.6])

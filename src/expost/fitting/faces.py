@@ -297,7 +297,9 @@ class Face:
         at = corners.active(theta)
         free, active = np.flatnonzero(~at), np.flatnonzero(at)
         (below, above), block = corners.slopes(theta), hessian[np.ix_(free, free)]
-        root = solve_triangular(cholesky(block, lower=True), np.eye(len(free)), lower=True)
+        root = block
+        if len(free):  # SciPy refuses an empty matrix before its version 1.14
+            root = solve_triangular(cholesky(block, lower=True), np.eye(len(free)), lower=True)
         half = root @ hessian[np.ix_(free, active)]
         return cls(
             free=free,
