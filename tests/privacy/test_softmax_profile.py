@@ -88,7 +88,7 @@ def test_noise_in_the_document():
         assert upper(int(classes), float(l2), float(sigma)) <= DELTA
         assert upper(int(classes), float(l2), 0.9995 * float(sigma)) > DELTA
         plan = expost.calibrate(loss=expost.SoftmaxLoss(int(classes)), l2=float(l2), epsilon=1.0, delta=DELTA)
-        assert plan.sigma == pytest.approx(float(planned), abs=5.1e-4)
+        assert 0.9995 * float(planned) < plan.sigma <= float(planned)
 
 
 @pytest.mark.parametrize("cap", [1.0, 0.6])
