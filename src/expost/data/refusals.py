@@ -99,10 +99,15 @@ def _said(first: Any, owner: str, rest: list[Any], keys: Collection[str]) -> str
     if family in _KINDS and kind.endswith(("_type", "_number", "_parsing")):
         entry = "every entry of " * isinstance((None, *rest)[-1], int)
         return f"{entry}{key} must be {_KINDS[family]}; got {_shown(first['input'])}"
-    wanted = first["msg"].removeprefix("Input should be ")
-    if wanted != first["msg"]:
-        return f"{key} must be {wanted}; got {_shown(first['input'])}"
-    return f"{key} is refused: {wanted.removeprefix('Value error, ')}"
+    return f"{key} {_unlike(first['msg'], first['input'])}"
+
+
+def _unlike(message: str, value: Any) -> str:
+    """What a part must be like, where validation says so in words of its own."""
+    limit = message.removeprefix("Input should be ")
+    if limit != message:
+        return f"must be {limit}; got {_shown(value)}"
+    return f"is refused: {message.removeprefix('Value error, ')}"
 
 
 def _owner(where: list[Any], content: Mapping[str, Any]) -> tuple[str, list[Any]]:
