@@ -283,6 +283,7 @@ OPTIONS_OF_FIT = {
     "test": "new.csv",
     "epsilon": 0.75,
     "delta": 1e-7,
+    "models": 2,
     "report": "leverage",
     "l2": 30,
     "l1": 0.5,
