@@ -252,3 +252,12 @@ def test_a_weight_is_divided_out_before_there_is_a_profile():
         SoftmaxProfile(weighted, 1.0, 5.0, NoiseScales(6.0))
     found = SoftmaxAccounting(weighted, 1.0).profile(10.0, NoiseScales(12.0))
     assert found == profile(3, 5.0, 6.0)
+
+
+@pytest.mark.parametrize(("sigma", "epsilon"), [(1.0, 0.5), (3.0, 0.5)])
+def test_what_lies_outside_the_grid_counts_for_people_too(sigma, epsilon, monkeypatch):
+    """With a tenth of the noise outside, the bound is still above that of nearly all of it inside."""
+    accounting = SoftmaxAccounting(SoftmaxCurve(3, 1.0), 1.0, False, "person")
+    least = accounting.profile(5.0, NoiseScales(sigma)).delta(epsilon).lower
+    monkeypatch.setattr("expost.privacy.softmax_profile._OUTSIDE", 0.1 / least)
+    assert accounting.profile(5.0, NoiseScales(sigma)).delta(epsilon).upper >= least

@@ -287,3 +287,17 @@ def test_noise_below_the_default_regularisation(epsilon, delta, l2, sigma):
     plan = expost.calibrate(loss="logistic", epsilon=epsilon, delta=delta, l2=l2)
     assert 0.99 * sigma < plan.sigma <= 1.0005 * sigma
     assert plan.delta_at(epsilon) <= delta < plan.profile.first.delta(epsilon).lower
+
+
+@pytest.mark.parametrize("shift", [0.05, 0.4])
+def test_below_the_first_level_growing_pays_no_denser_than_is_said(shift):
+    """Where the ratio of the laws, with the fastest growth, exceeds e^epsilon, on a grid."""
+    path = WorstPath(LogisticLoss().curve, 1.0, 0.5, 4.0)
+    fastest = math.log1p(path._rate(0.0, shift))
+    shifts, noise = np.linspace(1e-3, shift, 60)[:, None], np.arange(-9.0, 9.0, 1e-3)[None, :]
+    epsilons = fastest + np.array([-0.01, 0.0, 0.2, 1.0, 2.0]) * shift
+    said = path._pays_below(epsilons, shift)
+    for epsilon, most in zip(epsilons, said, strict=True):
+        pays = fastest - noise * shifts - 0.5 * shifts**2 > epsilon
+        found = np.max(np.where(pays, norm.pdf(noise + shifts), 0.0))
+        assert 0.98 * most <= found <= most * (1.0 + 1e-12)

@@ -12,8 +12,11 @@ from scipy.special import expit
 
 import expost
 from expost.exceptions import ParameterError, PublicationError
+from expost.publication.readings import encoded_records
+from expost.reports.base import Scope
+from expost.reports.evaluate import row_width
 from expost.reports.laws import Drift
-from expost.reports.wallet import first_scale, wallet_bound
+from expost.reports.wallet import ChargeReading, first_scale, wallet_bound
 
 
 @cache
@@ -90,6 +93,21 @@ def test_each_determinant_is_charged_the_cheaper_way():
     assert np.all(found <= np.minimum(every[0], every[-1]) * (1.0 + 1e-12))
     assert np.all(found >= every.min(axis=0) * (1.0 - 1e-12))
     np.testing.assert_allclose(found, every.min(axis=0), rtol=1e-2)
+
+
+def test_a_drift_of_the_hessian_raises_both_charges_of_the_determinant(monkeypatch):
+    """Printed coefficients are near the minimiser: a determinant is charged at 1 + 2 drift times it."""
+    publication = published(0)
+    records = encoded_records(publication, TABLE, LABELS)
+
+    def charges(drift):
+        monkeypatch.setattr(Drift, "of", classmethod(lambda cls, release: cls(curvature=drift)))
+        reading = ChargeReading(publication.release, Scope.of(None))
+        return next(iter(records.sweep(reading, width=row_width(publication.release, records))))
+
+    still, moved = charges(0.0), charges(0.1)
+    np.testing.assert_allclose(moved.determinant, 1.2 * still.determinant, rtol=1e-12)
+    np.testing.assert_allclose(moved.curved, 1.44 * still.curved, rtol=1e-12)
 
 
 def test_it_reads_the_files_and_the_record_alone():

@@ -87,6 +87,11 @@ class WorstPath:
     def _gaussian(self, epsilon: FloatArray, shift: FloatArray | float) -> FloatArray:
         return np.asarray(gaussian.delta(epsilon, sensitivity=shift, sigma=1.0))
 
+    def _pays_below(self, epsilon: FloatArray, shift: float) -> FloatArray:
+        """The largest density of the noise at which it pays to grow while the shift is below this one."""
+        beyond = (math.log1p(self._rate(0.0, shift)) - epsilon) / shift + 0.5 * shift
+        return np.asarray(_density(np.minimum(beyond, 0.0)))
+
     def adding(self, epsilon: FloatArray) -> FloatArray:
         """An upper bound on delta at each epsilon when the row is added."""
         top = self.steepest
@@ -108,9 +113,7 @@ class WorstPath:
             value = np.maximum(_falling(later + gain), ends[:, level, None])
             start = int(first)
             best = np.maximum(best, value[:, 0])
-        lowest = (math.log1p(self._rate(0.0, edges[0])) - epsilon) / edges[0] + 0.5 * edges[0]
-        lowest = _density(np.minimum(lowest, 0.0))
-        beyond = edges[0] * lowest + 2.0 * top * float(_density(_REACH))
+        beyond = edges[0] * self._pays_below(epsilon, edges[0]) + 2.0 * top * float(_density(_REACH))
         fixed = constant + best + beyond
         if self.curve.sign_fixed:
             return np.asarray(np.minimum(fixed, 1.0))
