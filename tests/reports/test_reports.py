@@ -11,6 +11,8 @@ from problems import CASES, linear_records, rows_in_ball, with_intercept
 from expost.exceptions import ParameterError
 from expost.privacy.scales import REPORT_KINDS, NoiseScales
 from expost.reports import evaluate
+from expost.reports.base import Interval
+from expost.reports.evaluate import sum_of_terms
 
 KINDS = ("independent", "leverage", "dependent", "adaptive")
 BOUNDED = [case for case in CASES if np.isfinite(case.loss.curve.max_slope)]
@@ -189,3 +191,15 @@ def test_as_many_records_as_are_covered_can_be_asked_about():
     assert len(few.total) == 50
     # The Hessian's event is one for all records, so only the rest of the failure probability is shared.
     assert np.all(few.upper <= apart.upper)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_an_interval_is_widened_by_a_share_of_every_term(sign, monkeypatch):
+    """By as much as rounding could move the sum of the terms, whatever signs they have."""
+    monkeypatch.setitem(sum_of_terms.__globals__, "SLACK", 0.01)
+    one, other = Interval(np.array([-0.5]), np.array([0.25])), Interval(np.array([-2.0]), np.array([4.0]))
+    determinant, product = (one, other) if sign > 0.0 else (other, one)
+    found = sum_of_terms(determinant, np.array([0.125]), product)
+    widened = 0.01 * (0.5 + 0.25 + 2.0 + 4.0 + 0.125)
+    assert found.high[0] == pytest.approx(0.25 + 4.0 + 0.125 + widened, abs=1e-15)
+    assert found.low[0] == 0.0
