@@ -33,8 +33,9 @@ _CLOSEST = 2.0**6
 # Square matrices besides the sums of the parts under way: the last Hessian with and without its penalty, its
 # factor, the sum of the rows and the next sum. With several classes that is turned into other coordinates.
 _MATRICES, _OF_CLASSES = 5, 8
-# Of the curvature of one row: penalties below this may be too small for products with vectors.
-_TINY_PENALTY = 1e-6
+# Of the curvature of one row, or of the noise along it: penalties below this may be too small for products with
+# vectors, because the coefficients are then so long that curvatures vanish.
+_TINY_PENALTY = 1e-3
 # Copies of a block in a pass, slices included, for each sum; and bytes of a printed number while it is made.
 _COPIES, _PRINTED = 3, 400
 
@@ -147,7 +148,7 @@ def check_room(plan: Plan, records: Encoded, corners: Corners | None = None) -> 
     dimension = plan.loss.coefficient_count(columns)
     matrices = held + (_MATRICES if dimension == columns else _OF_CLASSES)
     # A wide model with a tiny penalty may be out of reach of products, and is then fitted as any other.
-    tiny = plan.l2 < _TINY_PENALTY * plan.curve.max_curvature * plan.radius**2
+    tiny = plan.l2 < _TINY_PENALTY * plan.radius * max(plan.curve.max_curvature * plan.radius, plan.sigma)
     matrices = matrices if tiny or not is_wide(plan.loss, dimension, corners) else 0
     # Exact losses take less: four matrices while the Hessian is inverted, then two and one for each thread.
     block = records.design.block_length(dimension) * records.design.numbers_held(dimension)
