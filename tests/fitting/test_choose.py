@@ -205,7 +205,7 @@ def test_the_losses_of_families_are_ratios_of_probabilities_without_all_of_their
 def test_the_losses_of_people_count_all_of_their_rows():
     ids = np.array(["a", "b", "a", "c", "d", "d", "d", "e", "f"])
     choice = asked(place=2, unit="person")
-    column = read_columns({"x": VALUES, "id": ids}, [choice], person="id")["x"]
+    column = read_columns({"x": VALUES, "id": ids}, [choice], person="id")[choice.read_as]
     counts = Counter(ids)
     weights = np.array([(ONE // counts[one]) / ONE for one in ids])
     losses = column.losses(choice)

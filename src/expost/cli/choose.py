@@ -1,6 +1,9 @@
 """``expost choose``: spend a budget on ranges that nobody knows, and write the domain file with them."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import typer
@@ -8,7 +11,16 @@ from rich.table import Table
 
 from expost._common.files import atomic_write
 from expost._common.validation import check_positive, parameter_error
-from expost.cli.base import console, error_console, legible, output_console, print_json, say, show_progress
+from expost.cli.base import (
+    console,
+    error_console,
+    legible,
+    output_console,
+    print_json,
+    say,
+    show_progress,
+    warn,
+)
 from expost.cli.commands import ChooseOptions
 from expost.cli.private_files import check_public
 from expost.cli.words import next_command
@@ -20,10 +32,13 @@ from expost.exceptions import DomainError
 from expost.fitting.choose import choose_ranges
 from expost.ledger import Account, Ledger
 
+# By how many bytes the numbers that are chosen may lengthen the file that has the ends of grids.
+_LONGER = 10_000
+
 
 def choose(options: ChooseOptions) -> None:
     """Choose ranges privately and write the domain."""
-    asked, account = _asked(options), _account(options)
+    asked, account, began = _asked(options), _account(options), datetime.now(UTC)
     if account is not None:
         account.check(*(one.plan for one in asked.ends))  # refuses before the table is touched
     table = scan(options.table, dialect=asked.domain.table)
@@ -37,15 +52,31 @@ def choose(options: ChooseOptions) -> None:
     if not options.yes and there and not typer.confirm("Spend it?", err=options.as_json):
         error_console.print("Nothing was spent or written.")
         raise typer.Exit(1)
+    size = len(asked.resolved(asked.ends).to_toml().encode()) + _LONGER
     # The file is open before anything is drawn: nothing is spent where it cannot be written.
-    with atomic_write(options.output, overwrite=options.force) as file:
-        chosen = choose_ranges(asked.ends, columns, account=account)
+    with (
+        _said_to_be_spent(account),
+        atomic_write(options.output, overwrite=options.force, room=size) as file,
+    ):
+        chosen = choose_ranges(asked.ends, columns, account=account, began=began)
         domain = asked.resolved(chosen)
         file.write(domain.to_toml())
     if options.as_json:
         _print(options, chosen, account)
     else:
         _show(options, domain, chosen)
+
+
+@contextmanager
+def _said_to_be_spent(account: Account | None) -> Iterator[None]:
+    """Warn where choices are counted by a ledger, and cannot be written."""
+    before = 0 if account is None else len(account.entries)
+    try:
+        yield
+    except BaseException:
+        if account is not None and len(account.entries) > before:
+            warn("the ledger counts these choices all the same: nothing is ever refunded.")
+        raise
 
 
 def _asked(options: ChooseOptions) -> AskedRanges:

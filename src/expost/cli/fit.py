@@ -186,9 +186,10 @@ def _spend(
         with show_progress("Computing everyone's exact loss") as progress:
             watched = replace(records, watch=progress.watch)
             terms = streamed_terms(private, watched, declared.plan.loss, member=True)
-            parts = with_choices(terms, declared.domain, table)
-            named = declared.domain.person or options.identifier
-            written: Any = {"overwrite": options.force, "dialect": declared.domain.table}
+            domain = declared.domain
+            parts = with_choices(terms, domain, table, domain.person, domain.rows_per_person)
+            named = domain.person or options.identifier
+            written: Any = {"overwrite": options.force, "dialect": domain.table}
             write_losses(options.losses, parts, table, named, records.whose, **written)
         result["private_losses"] = options.losses
         say(f"Private:   {legible(options.losses)}", to=out)
@@ -220,7 +221,7 @@ def _publish(declared: PlannedFit, records: Encoded, size: int) -> tuple[Publica
     def enter() -> None:
         nonlocal entry
         if declared.account is not None:
-            count_choices(declared.domain.choices, declared.account)
+            count_choices(declared.domain.choices, declared.account, began=declared.began)
             entry = declared.account.enter(declared.plan, began=declared.began)
 
     try:

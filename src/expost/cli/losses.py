@@ -17,6 +17,7 @@ from expost.data.ranges import choice_losses
 from expost.exceptions import DomainError, PublicationError
 from expost.fitting.ex_post import LossTerms, streamed_terms
 from expost.fitting.private_fit import FALSE_ALARMS, plausible, recover
+from expost.page.promises import choice_plans, promised_together
 from expost.publication import Publication
 from expost.publication.readings import encoded_records
 
@@ -39,18 +40,20 @@ def losses(options: LossesOptions) -> None:
         check_figures(output, "exact losses", private=True, inputs=inputs, overwrite=reading.force)
         records = replace(encoded_records(read, table, None, options.weight, person), watch=watch)
         people, named = records.whose, person or reading.identifier
-        counted = tally.counted(with_choices(_exact_losses(read, records), read.domain, table, person))
+        rows, terms = read.weighting.rows_per_person, _exact_losses(read, records)
+        counted = tally.counted(with_choices(terms, read.domain, table, person, rows))
         if output is not None:
             written: Any = {"overwrite": reading.force, "dialect": dialect_of(reading)}
             write_losses(output, counted, table, named, people, **written)
         else:
             listed = [loss for part in counted for loss in (part.tolist() if reading.as_json else ())]
+    promised = _promised(read)
     if reading.as_json:
         print_json(
             {
                 "private": LOSSES_MARK,
                 "plausible": True,
-                "epsilon": read.plan.epsilon,
+                "epsilon": promised,
                 "quantiles": {f"{share:g}": loss for share, loss in tally.quantiles().items()},
                 "unit": unit_of(people),
                 "people": listed_ids(people, person, output),
@@ -59,13 +62,20 @@ def losses(options: LossesOptions) -> None:
             }
         )
         return
-    console.print(show_losses(tally, read.release.plan.epsilon))
+    console.print(show_losses(tally, promised))
     if output is not None:
         say(f"\nPrivate: {legible(output)}")
     say("These figures come from everyone's records. Never publish them, and tell nobody")
     say("hers: the page is for that. They are right only if this is the whole table that")
     say("was fitted, with all of its rows. The noise that it implies could have been")
     say("drawn, but that can be so without many of its rows too.")
+
+
+def _promised(publication: Publication) -> float:
+    """What the publication promises, with the choices that were made for it."""
+    release = publication.release
+    together = promised_together((release.plan,), choice_plans([release]))
+    return release.plan.epsilon if together is None else together[0]
 
 
 def _check_declared(publication: Publication, weight: str | None, person: str | None) -> None:
@@ -83,15 +93,19 @@ def _check_declared(publication: Publication, weight: str | None, person: str | 
 
 
 def with_choices(
-    parts: Iterable[LossTerms], domain: Domain | None, table: LazyTable, person: str | None = None
+    parts: Iterable[LossTerms],
+    domain: Domain | None,
+    table: LazyTable,
+    person: str | None,
+    rows_per_person: int | None,
 ) -> Iterator[FloatArray]:
     """Everyone's exact loss from its terms, part by part, with ranges that were chosen; private."""
     choices = () if domain is None else domain.choices
     if domain is None or not choices:
         yield from (terms.loss for terms in parts)
         return
-    own: Any = {"person": person or domain.person, "rows_per_person": domain.rows_per_person}
-    every, start = choice_losses(table, choices, dialect=table.dialect, **own), 0
+    people: Any = {"person": person, "rows_per_person": rows_per_person}
+    every, start = choice_losses(table, choices, dialect=table.dialect, **people), 0
     for terms in parts:
         count = len(terms.signed)
         yield replace(terms, choices=every[start : start + count]).loss

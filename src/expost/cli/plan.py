@@ -9,6 +9,7 @@ from expost._common.validation import numeral, parameter_error
 from expost.cli.base import console, print_json, say
 from expost.cli.options import PlanOptions
 from expost.cli.words import explain
+from expost.data.choices import check_unit
 from expost.data.design import intercept_count
 from expost.data.domain import Domain
 from expost.data.labels import RowsLabel
@@ -71,6 +72,7 @@ def declared_weighting(weight: str | None, max_weight: float, rows: int | None =
 
 def make_plan(domain: Domain, options: PlanOptions) -> Plan:
     """Make the plan for a domain; it is public, and `plan` and `fit` make the same one."""
+    check_unit(domain.choices, domain.unit)
 
     def planned(epsilon: float, delta: float) -> Plan:
         return _plan_of_one(domain, replace(options, epsilon=epsilon, delta=delta))

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,18 +15,21 @@ from expost._common.strict_json import FrozenModel
 from expost._common.summary import Summarized, Summary
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
+from expost.exceptions import DomainError
 from expost.privacy.choices import ChoicePlan
 
 ONE = 2**20
 """Scores and weights are whole numbers of this part of 1, so that their sums are exact."""
 MOST_CANDIDATES = 10_000
+MOST_EPSILON = 50.0
 NUMBERS = 1 << 22
 """As many numbers of records are held at a time."""
-# Levels are whole numbers of this part of 1, for sums that a long integer holds.
-_LEVELS = 1000
+LEVELS = 1000
+"""Levels are whole numbers of this part of 1, for sums that a long integer holds."""
 
 IntArray = NDArray[np.int64]
-_Epsilon = Annotated[float, Field(gt=0.0, le=50.0)]
+SomeChoice = TypeVar("SomeChoice", bound="Choice")
+_Epsilon = Annotated[float, Field(gt=0.0, le=MOST_EPSILON)]
 _Name = Annotated[str, Field(pattern=r"\A[0-9a-f]{64}\z")]
 _Level = Annotated[float, Field(gt=0.0, lt=1.0)]
 
@@ -164,9 +167,14 @@ class RangeChoice(Choice):
     @model_validator(mode="after")
     def _rising(self) -> Self:
         check_grid(self.column, self.candidates)
-        if Fraction(str(self.level)) * _LEVELS % 1:
+        if Fraction(str(self.level)) * LEVELS % 1:
             raise ValueError(f"`level` of `{self.column}` must be a multiple of 0.001")
         return self
+
+    @property
+    def read_as(self) -> tuple[str, float | None]:
+        """What it reads of a table: a column, with a number for missing values."""
+        return self.column, self.missing
 
     def cells(self, values: FloatArray) -> IntArray:
         """The first candidate that is not below each value, or their number where all are."""
@@ -206,10 +214,29 @@ def check_grid(name: str, grid: Sequence[float]) -> None:
         raise ValueError(f"`grid` of `{name}` must rise from each number to the next")
 
 
+def counted_once(choices: Iterable[SomeChoice]) -> tuple[SomeChoice, ...]:
+    """Each choice once by its id; of two that claim to be the same one, the dearer."""
+    once: dict[str, SomeChoice] = {}
+    for one in choices:
+        known = once.get(one.id, one)
+        once[one.id] = max(known, one, key=lambda each: (each.epsilon, each.unit == "row"))
+    return tuple(once.values())
+
+
 def chosen_cost(choices: Iterable[Choice], rows: Any = 1) -> Any:
-    """What choices cost at most together, each counted once by its id, for so many rows that change at once.
+    """What choices cost at most together, each counted once, for so many rows that change at once.
 
     What is promised to a person holds for all of her rows.
     """
-    once = {one.id: one for one in choices}.values()
-    return sum((one.epsilon * (rows if one.unit == "row" else 1) for one in once), start=0.0)
+    return sum((one.epsilon * (rows if one.unit == "row" else 1) for one in counted_once(choices)), start=0.0)
+
+
+def check_unit(choices: Iterable[Choice], unit: str) -> None:
+    """Raise DomainError where choices promise to rows and the model to people, or the other way round."""
+    other = next((one.unit for one in choices if one.unit != unit), None)
+    if other is not None:
+        raise DomainError(
+            f"the ranges of this domain were chosen for each {other}, and this model promises to each "
+            f"{unit}: the two do not add up. Choose the ranges again, with a domain that declares `person` "
+            "where the model is for people."
+        )

@@ -147,6 +147,8 @@ class Domain(Summarized, Texts):
         names = {part.name for part in (*self.features, self.label)}
         if not names.issuperset(one.column for one in self.choices):
             raise ValueError("`choices` must be of the ranges of declared columns")
+        if len({one.id for one in self.choices}) < len(self.choices):
+            raise ValueError("`choices` must have different ids: a choice counts once")
         return self
 
     @model_validator(mode="after")

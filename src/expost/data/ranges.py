@@ -2,14 +2,25 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
 from expost._common.typing import FloatArray
-from expost.data.choices import MOST_CANDIDATES, NUMBERS, ONE, IntArray, RangeChoice
+from expost._common.validation import parameter_error
+from expost.data.choices import (
+    LEVELS,
+    MOST_CANDIDATES,
+    MOST_EPSILON,
+    NUMBERS,
+    ONE,
+    IntArray,
+    RangeChoice,
+)
 from expost.data.dialect import PLAIN, Dialect
 from expost.data.domain import Domain
 from expost.data.frame_tables import columns_of, plain_column
@@ -25,6 +36,8 @@ _LENGTH = 1 << 16
 _LEVELS = (0.01, 0.99)
 _ENDS = ("low", "high")
 _NONE = "0" * 64
+
+ReadAs: TypeAlias = tuple[str, float | None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,28 +79,27 @@ def read_columns(
     dialect: Dialect = PLAIN,
     person: Any = None,
     rows_per_person: int | None = None,
-) -> dict[str, Column]:
-    """The columns of choices by their names, as numbers, and whose the rows are; private.
+) -> dict[ReadAs, Column]:
+    """The columns of choices, as numbers, and whose the rows are; private.
 
     ``person`` is the column of the ids, or the ids. Where choices promise to rows, it says who is of one
     family, and rows weigh what they do alone.
 
     Raises DomainError, which names a column and no value, for what is no number or has no default.
     """
-    wanted = {one.column: one.missing for one in choices}
     named = [person] if isinstance(person, str) else []
-    parts: dict[str, list[FloatArray]] = {name: [] for name in wanted}
+    parts: dict[ReadAs, list[FloatArray]] = {one.read_as: [] for one in choices}
     ids: list[People] = []
-    for cells in _batches(table, [*wanted, *named]):
-        for name, missing in wanted.items():
+    for cells in _batches(table, [*dict.fromkeys(name for name, _ in parts), *named]):
+        for (name, missing), part in parts.items():
             numbers = as_numbers(dialect.plain(cells[name], "number"), name)
-            parts[name].append(filled(numbers, name, missing))
+            part.append(filled(numbers, name, missing))
         ids += [People.of(cells[name], name=name) for name in named]
     people = People.joined(ids) if named else _people(person)
     shared = people if choices[0].unit == "person" else None
     return {
-        name: Column(values := np.concatenate(some), _weights(values, shared, rows_per_person), people)
-        for name, some in parts.items()
+        key: Column(values := np.concatenate(some), _weights(values, shared, rows_per_person), people)
+        for key, some in parts.items()
     }
 
 
@@ -135,7 +147,7 @@ def choice_losses(
     """What choices of ranges cost each member, or each family, together, with its sign; private."""
     people: Any = {"person": person, "rows_per_person": rows_per_person}
     columns = read_columns(table, choices, dialect=dialect, **people)
-    return np.asarray(np.sum([columns[one.column].losses(one) for one in choices], axis=0))
+    return np.asarray(np.sum([columns[one.read_as].losses(one) for one in choices], axis=0))
 
 
 @dataclass(frozen=True)
@@ -163,10 +175,12 @@ class AskedRanges:
                 f'the domain file asks for no choice. Write `low = "{PRIVATE}"` or `high = "{PRIVATE}"` for '
                 "a column of numbers whose range nobody knows, and a `grid` of candidates."
             )
+        if epsilon > MOST_EPSILON * len(found):
+            raise parameter_error("epsilon", f"at most {MOST_EPSILON:g} for each choice", epsilon)
         shared: Any = {"epsilon": epsilon / len(found), "id": _NONE, "place": 0, "unit": domain.unit}
         return cls(domain, tuple(RangeChoice(**one, **shared) for one in found))
 
-    def read(self, table: Any) -> dict[str, Column]:
+    def read(self, table: Any) -> dict[ReadAs, Column]:
         """The columns of a table; private."""
         domain = self.domain
         people: Any = {"person": domain.person, "rows_per_person": domain.rows_per_person}
@@ -236,7 +250,7 @@ def _grid(name: Any, declared: Any) -> tuple[float, ...]:
 def _stepped(declared: Mapping[str, Any]) -> list[float] | None:
     """The numbers of a grid that is declared by its ends and its steps; None where it is not."""
     first, last, steps = (declared.get(key) for key in ("from", "to", "steps"))
-    if len(declared) != 3 or not isinstance(steps, int) or not 1 <= steps < MOST_CANDIDATES:
+    if len(declared) != 3 or type(steps) is not int or not 1 <= steps < MOST_CANDIDATES:
         return None
     if not (_is_number(first) and _is_number(last)):
         return None
@@ -244,14 +258,18 @@ def _stepped(declared: Mapping[str, Any]) -> list[float] | None:
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)
+    with suppress(OverflowError):  # of a whole number beyond doubles
+        return type(value) in (int, float) and math.isfinite(value)
+    return False
 
 
 def _levels(name: Any, levels: Any) -> tuple[float, float]:
     pair = list(levels) if isinstance(levels, list | tuple) else []
-    if len(pair) != 2 or not all(map(_is_number, pair)) or not 0.0 < pair[0] < pair[1] < 1.0:
+    rising = len(pair) == 2 and all(map(_is_number, pair)) and 0.0 < pair[0] < pair[1] < 1.0
+    if not rising or any(Fraction(str(one)) * LEVELS % 1 for one in pair):
         raise DomainError(
-            f"`levels` of {name!r} must be two rising numbers between 0 and 1, such as [0.01, 0.99]."
+            f"`levels` of {name!r} must be two rising numbers between 0 and 1 with at most three decimals, "
+            "such as [0.01, 0.99]."
         )
     return pair[0], pair[1]
 

@@ -16,7 +16,7 @@ from expost._common.namespaces import namespace_of
 from expost._common.progress import Step, shown_steps
 from expost._common.typing import FloatArray
 from expost._common.validation import UnitName, parameter_error, warn_caller
-from expost.data.choices import RangeChoice
+from expost.data.choices import RangeChoice, check_unit
 from expost.data.domain import Domain
 from expost.data.encoding import Encoded
 from expost.data.ranges import choice_losses
@@ -68,6 +68,8 @@ class Spending:
 
     def check(self, plan: Plan) -> None:
         """Refuse a plan that would overdraw the account, or warn of a second fit without one."""
+        if self.choices:
+            check_unit(self.choices, plan.unit)
         if self.account is not None:
             self.account.check(*(one.plan for one in uncounted(self.choices, self.account)), plan)
         elif self.estimator in _UNCOUNTED and _WARNED.setdefault(self.estimator, self) is self:
@@ -83,7 +85,7 @@ class Spending:
         if self.account is None:
             _UNCOUNTED.add(self.estimator)
         else:
-            count_choices(self.choices, self.account)
+            count_choices(self.choices, self.account, began=self.began)
             self.number = self.account.enter(
                 plan, note=self.estimator, insecure=self.insecure, began=self.began
             )
@@ -306,7 +308,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             step=step,
             before_noise=lambda: spending.enter(plan),
         )
-        self.plan_, self.insecure_ = release.plan, release.insecure
+        self.plan_ = release.plan
+        self.insecure_ = release.insecure or any(one.insecure for one in spending.choices)
         return release
 
     @contextmanager

@@ -2,17 +2,21 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 from numpy.typing import ArrayLike
 
 from expost._common.validation import parameter_error
 from expost.data.choices import MOST_CANDIDATES, ONE, Choice, RangeChoice, rounded_scores
-from expost.data.ranges import Column
+from expost.data.ranges import Column, ReadAs
 from expost.fitting.noise import NoiseSource, noise_source
 from expost.ledger import Account
 from expost.privacy.choices import ChoicePlan
+
+Noted: TypeAlias = tuple[str, ChoicePlan]
+"""A plan with the note of its entry."""
 
 
 def draw(exponents: Sequence[Fraction], noise: NoiseSource) -> int:
@@ -92,7 +96,7 @@ def choose(
     >>> expost.choose([0, 1, 2], scores - 0.3 * np.array([0, 1, 2]), epsilon=0.1).chosen
     1
     """
-    named = tuple(candidates)
+    named, began = tuple(candidates), datetime.now(UTC)
     if not 2 <= len(named) <= MOST_CANDIDATES or len(set(named)) < len(named):
         wanted = f"between 2 and {MOST_CANDIDATES:,} different texts or numbers"
         raise parameter_error("candidates", wanted, f"{len(named)} of them")
@@ -101,7 +105,7 @@ def choose(
     plan, noise = ChoicePlan(epsilon, len(named), unit), noise_source(random_state)
     rate = Fraction(plan.epsilon) / ONE
     sums = rounded_scores(scores, len(named)).sum(axis=0).tolist()
-    entries = _entered(account, {"choice": plan}, insecure=noise.insecure)
+    entries = _entered(account, [("choice", plan)], insecure=noise.insecure, began=began)
     choice = Choice(
         candidates=named,
         place=draw([rate * one for one in sums], noise),
@@ -116,15 +120,19 @@ def choose(
 
 def choose_ranges(
     asked: Sequence[RangeChoice],
-    columns: Mapping[str, Column],
+    columns: Mapping[ReadAs, Column],
     *,
     account: Account | None = None,
+    began: datetime | None = None,
     random_state: Any = None,
 ) -> tuple[RangeChoice, ...]:
-    """Choose ends of columns' ranges; all of them are entered in the account first, or none is chosen."""
+    """Choose ends of columns' ranges; all of them are entered in the account first, or none is chosen.
+
+    Entries have the time ``began``, when nothing of the table had been read.
+    """
     noise = noise_source(random_state)
-    exponents = [one.exponents(columns[one.column].histogram(one)) for one in asked]
-    entries = _entered(account, _plans(asked), insecure=noise.insecure)
+    exponents = [one.exponents(columns[one.read_as].histogram(one)) for one in asked]
+    entries = _entered(account, _plans(asked), insecure=noise.insecure, began=began)
     found = tuple(
         one.model_copy(
             update={
@@ -141,27 +149,29 @@ def choose_ranges(
 
 def uncounted(choices: Sequence[RangeChoice], account: Account) -> tuple[RangeChoice, ...]:
     """The choices that an account does not count yet."""
-    counted = {entry.sha256 for entry in account.entries}
+    counted = {entry.sha256 for entry in account.entries if "candidates" in entry.plan}
     return tuple(one for one in choices if one.id not in counted)
 
 
-def count_choices(choices: Sequence[RangeChoice], account: Account) -> None:
-    """Enter choices that were made without an account, each once."""
+def count_choices(choices: Sequence[RangeChoice], account: Account, *, began: datetime | None = None) -> None:
+    """Enter choices that were made without an account, each once, with the time ``began``."""
     left = uncounted(choices, account)
     if left:
         insecure = any(one.insecure for one in left)
-        _finished(account, _entered(account, _plans(left), insecure=insecure), left)
+        _finished(account, _entered(account, _plans(left), insecure=insecure, began=began), left)
 
 
-def _plans(choices: Sequence[RangeChoice]) -> dict[str, ChoicePlan]:
-    return {f"range of {one.column}: {one.end}": one.plan for one in choices}
+def _plans(choices: Sequence[RangeChoice]) -> list[Noted]:
+    return [(f"range of {one.column}: {one.end}", one.plan) for one in choices]
 
 
-def _entered(account: Account | None, plans: Mapping[str, ChoicePlan], *, insecure: bool) -> list[int]:
-    return [] if account is None else account.enter_all(plans, insecure=insecure)
+def _entered(
+    account: Account | None, plans: Sequence[Noted], *, insecure: bool, began: datetime | None
+) -> list[int]:
+    return [] if account is None else account.enter_all(plans, insecure=insecure, began=began)
 
 
 def _finished(account: Account | None, entries: Sequence[int], choices: Sequence[Choice]) -> None:
-    for number, choice in zip(entries, choices, strict=False):
-        assert account is not None
-        account.finish(number, sha256=choice.id)
+    if account is not None:
+        for number, choice in zip(entries, choices, strict=True):
+            account.finish(number, sha256=choice.id)

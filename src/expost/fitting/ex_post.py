@@ -77,8 +77,9 @@ class LossTerms:
         names = ("loss", "determinant", "quadratic", "inner_product")
         columns: dict[str, Any] = {} if self.people is None else {"person": list(self.people)}
         columns |= {name: on_host(getattr(self, name)) for name in names}
-        if self.recalibration is not None:
-            columns["recalibration"] = on_host(self.recalibration)
+        for name in ("recalibration", "choices"):
+            if getattr(self, name) is not None:
+                columns[name] = on_host(getattr(self, name))
         return FrameKind().in_library(library).frame(columns)
 
     @classmethod

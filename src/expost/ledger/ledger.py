@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -113,22 +113,26 @@ class Account(Summarized):
         takes depends on the table. Raises BudgetError if the account would be overdrawn, and LedgerError if
         the entry cannot be written; nothing was entered then. Public.
         """
-        return self.enter_all({self.note or note: plan}, insecure=insecure, began=began)[0]
+        return self.enter_all([(self.note or note, plan)], insecure=insecure, began=began)[0]
 
     def enter_all(
-        self, plans: Mapping[str, AnyPlan], *, insecure: bool = False, began: datetime | None = None
+        self,
+        noted: Sequence[tuple[str, AnyPlan]],
+        *,
+        insecure: bool = False,
+        began: datetime | None = None,
     ) -> list[int]:
-        """Enter several plans by their notes, all or none of them, as :meth:`enter` does. Public."""
-        notes = [_checked(note) for note in plans]
-        for plan in plans.values():
+        """Enter several plans, each after its note, all or none of them, as :meth:`enter` does. Public."""
+        notes, plans = [_checked(note) for note, _ in noted], [plan for _, plan in noted]
+        for plan in plans:
             _curve(plan)  # before other processes have to wait
         with transaction(self.path) as ledger:
-            self._check(self._entries(ledger.events), tuple(plans.values()))
+            self._check(self._entries(ledger.events), plans)
             time = spelt(datetime.now(UTC) if began is None else began)
             shared: Any = {"account": self.name, "time": time, "insecure": insecure}
             return [
                 ledger.append(Entered.of(plan, note=note, **shared).model_dump())
-                for note, plan in zip(notes, plans.values(), strict=True)
+                for note, plan in zip(notes, plans, strict=True)
             ]
 
     def finish(self, number: int, *, sha256: str | None = None) -> None:
@@ -172,12 +176,13 @@ class Account(Summarized):
 
     def _check(self, entries: tuple[Entry, ...], plans: Sequence[AnyPlan]) -> Composition:
         curves, spent = tuple(map(_curve, plans)), spent_by(entries, self.order)
-        plan = plans[-1]
-        if entries and plan.unit != spent.unit:
+        plan, unit = plans[-1], spent.unit if entries else plans[0].unit
+        other = next((one.unit for one in plans if one.unit != unit), None)
+        if other is not None:
             raise LedgerError(
-                f"the account {self.name!r} counts what publications cost each {spent.unit}, and this plan "
-                f"is made with unit={plan.unit!r}: the two do not add up. Nothing was spent. Plan with "
-                f"unit={spent.unit!r}, or open another account."
+                f"the account {self.name!r} counts what publications cost each {unit}, and this plan "
+                f"is made with unit={other!r}: the two do not add up. Nothing was spent. Plan with "
+                f"unit={unit!r}, or open another account."
             )
         after = replace(spent, curves=(*spent.curves, *curves), unit=plan.unit)
         if after.delta_at(self.epsilon) <= self.delta:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 
+from expost.data.choices import counted_once
 from expost.exceptions import MissingExtraError
 from expost.fitting.release import Release
 from expost.privacy.choices import ChoicePlan
@@ -40,7 +41,7 @@ def promised_together(
 def choice_plans(releases: Iterable[Release]) -> tuple[ChoicePlan, ...]:
     """The plans of all private choices that releases used, each once."""
     every = (choice for release in releases for choice in release.choices)
-    return tuple(choice.plan for choice in {one.id: one for one in every}.values())
+    return tuple(choice.plan for choice in counted_once(every))
 
 
 def promises(

@@ -126,6 +126,10 @@ def _check_domain(document: PublishedDocument) -> None:
         stated = getattr(document, field)
         same = stated == declared and repr(stated) == repr(declared)  # 1 is not true
         require(same, f"`{field}` must be what `domain` declares but is {shown(stated)}")
+    unit, seeded = document.plan.unit or "row", any(one.insecure for one in domain.choices)
+    alike = all(one.unit == unit for one in domain.choices)
+    require(alike, f"`domain.choices` must promise to each {unit}, as `plan` does")
+    require(not seeded or document.insecure is not None, "`insecure` must be given with a seeded choice")
 
 
 def check_outcome(document: PublishedDocument) -> None:

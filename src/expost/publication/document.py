@@ -189,12 +189,18 @@ def content(
         },
         "precision": _precision(plan),
         "statistics": _statistics(release),
-        "insecure": INSECURE if release.insecure else None,
+        "insecure": _alarm(release, domain),
         "weights": _weights(weighting),
         "outcome": outcome.model_dump(mode="json") if outcome else None,
         "corners": _corners(release, label),
     }
     return _without_absent(document)
+
+
+def _alarm(release: Release, domain: Domain | None) -> str | None:
+    """What is said where a seed voids the guarantee: that of the noise, or of a choice made for it."""
+    choices = () if domain is None else domain.choices
+    return INSECURE if release.insecure or any(one.insecure for one in choices) else None
 
 
 def _own_labels(plan: Plan, label: Label | None) -> tuple[Any, ...] | None:
