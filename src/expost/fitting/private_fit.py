@@ -33,8 +33,8 @@ _CLOSEST = 2.0**6
 # Square matrices besides the sums of the parts under way: the last Hessian with and without its penalty, its
 # factor, the sum of the rows and the next sum. With several classes that is turned into other coordinates.
 _MATRICES, _OF_CLASSES = 5, 8
-# Of the curvature of one row, or of the noise along it: penalties below this may be too small for products with
-# vectors, because the coefficients are then so long that curvatures vanish.
+# Of the curvature of one row, or of the noise along it: penalties below this may be too small for products
+# with vectors, because the coefficients are then so long that curvatures vanish.
 _TINY_PENALTY = 1e-3
 # Copies of a block in a pass, slices included, for each sum; and bytes of a printed number while it is made.
 _COPIES, _PRINTED = 3, 400

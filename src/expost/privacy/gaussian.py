@@ -132,6 +132,8 @@ def sigma(epsilon: float, delta: float, *, sensitivity: float = 1.0) -> float:
     quantile = -float(ndtri(target))
     root = math.sqrt(quantile * quantile + 2.0 * epsilon)
     high = size * (root + quantile) / (2.0 * epsilon) if quantile > 0.0 else size / (root - quantile)
+    if not math.isfinite(high):
+        raise parameter_error("epsilon", "large enough for a noise scale below 1e308", epsilon)
     while not is_private(high):  # only by rounding
         high *= 1.0 + 1e-12
     low = 0.5 * high

@@ -375,7 +375,7 @@ class PrivacyProfile(CertifiedProfile):
         if self.unit == "person":  # whose largest eigenvalue must lie where the excess is convex
             ends = np.zeros(1), np.array([self.curve.max_slope])
             bent = float(self.curve.largest_eigenvalue(*ends)[0]) * self.norm**2 / self.l2
-            adding = np.where(orders * bent**2 <= 1.0, adding, math.inf)
+            adding = np.where(np.sqrt(orders) * bent <= 1.0, adding, math.inf)
         return {"adding": adding, "removing": removing}
 
     def _slopes(self, l2: float, at: float) -> WorstSlope:

@@ -46,9 +46,9 @@ def adding_excess(order: FloatArray, eigenvalue: FloatArray) -> FloatArray:
     """
     exact = (order * np.log1p(eigenvalue) - np.log1p(order * eigenvalue)) / (order - 1.0)
     # The two terms cancel where the eigenvalue is small, and then the second form is as good.
-    return np.asarray(
-        np.minimum(exact + 1e-15 * order * eigenvalue / (order - 1.0), 0.5 * order * eigenvalue**2)
-    )
+    with np.errstate(over="ignore"):
+        other = 0.5 * order * np.square(eigenvalue)
+    return np.asarray(np.minimum(exact + 1e-15 * order * eigenvalue / (order - 1.0), other))
 
 
 def removing_excess(order: FloatArray, eigenvalue: FloatArray) -> FloatArray:
