@@ -53,6 +53,25 @@ def test_the_figures_belong_together(publication):
     assert np.all(np.abs(found.coefficients - [1.0, -2.0, 0.0, 0.5]) < 8.0 * found.standard_errors)
 
 
+@pytest.mark.parametrize("report", ["independent", "leverage"])
+@pytest.mark.parametrize(("norm", "said"), [(None, True), (2.0, False)])
+def test_it_says_where_rows_were_scaled_down(report, norm, said):
+    """With two categories of four features the default scales every row down, error bars or not."""
+    numbers = [expost.Number(name=name, low=-1.0, high=1.0) for name in "ab"]
+    kinds = [expost.Category(name=name, categories=("x", "y")) for name in "cd"]
+    domain = expost.Domain(
+        features=(*numbers, *kinds), label=expost.ClassLabel(name="ill", classes=(0, 1)), norm=norm
+    )
+    draw = np.random.default_rng(8)
+    table = pd.DataFrame(draw.uniform(-1.0, 1.0, (4000, 2)), columns=["a", "b"])
+    table[["c", "d"]] = draw.choice(["x", "y"], (4000, 2))
+    plan = expost.calibrate(**BUDGET | {"report": report, "split": None}, norm=domain.row_norm)
+    model = expost.LogisticRegression(domain=domain, plan=plan, random_state=3)
+    notes = " ".join(model.fit(table, draw.integers(0, 2, 4000)).publication_.summary().notes)
+    assert ("longer ones were scaled down to 1.414" in notes) is said
+    assert ("With `norm = 2` none would have been" in notes) is said
+
+
 def test_noise_makes_intervals_wider(publication):
     """Against the information that the same table has without noise."""
     found = publication.summary()

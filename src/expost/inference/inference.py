@@ -27,6 +27,7 @@ from expost.inference.table import UNDETERMINED, CoefficientTable
 from expost.losses import AnyLoss, LogisticLoss, SmoothedPinball, SoftmaxLoss, describe
 from expost.losses.records import Lengths
 from expost.losses.softmax import centring
+from expost.privacy.plan import Plan
 
 # The step of the differences that follow a probability along its predictors.
 _STEP = 1e-4
@@ -244,8 +245,7 @@ class Inference:
                 "The penalty moved the coefficients far, and undoing it is approximate: intervals may be too "
                 "narrow. Publish with more rows, a larger epsilon or a smaller l2."
             )
-        if domain is None or plan.norm < domain.longest_row:
-            notes.append(f"About rows as they were fitted: longer ones were scaled down to {plan.norm:.4g}.")
+        notes += _about_rows(plan, domain)
         if self.loss.corner is not None:
             notes.append(
                 "Under a cap coefficients are larger than log-odds, often by some 15%; publish with cap=1.0 "
@@ -347,6 +347,7 @@ def published_coefficients(
             *([f"Compared with {references}."] * bool(references)),
             *_directions(label),
             "With the penalty's shrinkage.",
+            *_about_rows(release.plan, domain),
             *([_NO_INTERVALS] * bool(states)),
         ),
         states=(*states, *[""] * (len(terms) - len(states))) if states else (),
@@ -356,6 +357,16 @@ def published_coefficients(
 def _directions(label: Label | None) -> list[str]:
     """What a coefficient means where a record is several rows."""
     return [label.direction] if isinstance(label, RowsLabel) else []
+
+
+def _about_rows(plan: Plan, domain: Domain | None) -> list[str]:
+    """That coefficients are of rows as they were fitted, where those were not the rows of the table."""
+    if domain is not None and plan.norm >= domain.longest_row:
+        return []
+    said = f"About rows as they were fitted: longer ones were scaled down to {plan.norm:.4g}."
+    return [
+        said if domain is None else f"{said} With `norm = {domain.longest_row:.4g}` none would have been."
+    ]
 
 
 def two_sided(name: str, confidence: float) -> float:

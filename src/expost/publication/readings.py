@@ -236,8 +236,8 @@ class ReadableDocument(PublishedDocument):
     def _inference(self) -> Inference:
         if isinstance(self.label, RowsLabel):
             raise PublicationError(
-                "intervals are not known for a model in which a record is several rows. Read the "
-                "coefficients as they are."
+                "intervals are not known for a model in which a record is several rows. The coefficients "
+                "have noise and shrinkage of unknown size, and a sign may be wrong."
             )
         return Inference(self.release, self.domain, self.feature_names, self.classes, self.weighting)
 
