@@ -1,18 +1,27 @@
 """Mutation testing of ``privacy`` and ``reports``: small changes of the code that some test must notice.
 
-cosmic-ray makes the changes, in a copy of the repository. A sample is tried unless every change is asked for.
-Which changes are in it depends on their own text alone: an edit elsewhere leaves the rest of the sample as it
-was, and a larger sample contains the smaller. A change that no test of its room notices is listed: kill it
-with a test, or explain it in ``bench/mutants.toml``.
+cosmic-ray makes the changes, one of each kind for each place. A sample is tried unless every change is asked
+for. Which changes are in it depends on their own text alone: an edit elsewhere leaves the rest of the sample
+as it was, and a larger sample contains the smaller. A change that no test of its room notices is listed: kill
+it with a test, or explain it in ``bench/mutants.toml``.
 
-Run it: python -m bench.mutants [--all] [--sample N] [privacy] [reports/total.py] ...
+The tests are collected once. A change inside functions is tried in a fork of that process, whose functions
+get the changed code, by the tests that run the changed lines. A change of what is computed when a module is
+imported is tried in a copy of the repository, by a process of its own.
+
+Run it: python -m bench.mutants [--all] [--sample N] [--jobs N] [privacy] [reports/total.py] ...
 """
 
 import argparse
+import ast
+import contextlib
+import functools
+import gc
 import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,38 +30,39 @@ import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from types import CodeType, FunctionType
 
+import pytest
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 from coverage import CoverageData
 
 ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src/expost"
 # The tests that a room's mutants must not survive.
 TESTS = {
     "privacy": ("tests/privacy", "tests/audit", "src/expost/privacy"),
     "reports": ("tests/reports", "tests/golden", "src/expost/reports"),
 }
-# In annotations `|` is no arithmetic, and nobody sees a change. Without its decorator a method fails at once,
-# and a cached function only takes longer. Operators of bits raise on floats, so that any test that runs the
-# line notices; the rest is cruder than the changes of the same operator that stay.
-_POINTLESS = re.compile(
-    r"core/(RemoveDecorator|ReplaceBinaryOperator_(BitOr_\w+|\w+_(Bit\w+|LShift|RShift|FloorDiv|Mod|Pow))"
-    r"|ReplaceComparisonOperator_(Eq|NotEq|Lt|LtE|Gt|GtE)_(Is|IsNot)|ReplaceComparisonOperator_(Is|IsNot)_[^I]\w+"
-    r"|ReplaceUnaryOperator_\w+_(Invert|Not)|ReplaceUnaryOperator_USub_UAdd)"
+OPTIONS = ("-q", "-p", "no:cacheprovider", "-m", "not slow")
+# One change of each kind for each place: whoever notices that a product became a quotient would notice that
+# it became a sum, and a strict bound that became another one is a matter of ties.
+_KINDS = re.compile(
+    r"core/(NumberReplacer|AddNot|ReplaceUnaryOperator_Delete_\w+|ZeroIterationForLoop"
+    r"|ReplaceBinaryOperator_(Add_Sub|Sub_Add|Mul_Div|Div_Mul|Pow_Mul|FloorDiv_Mul|Mod_Mul)"
+    r"|ReplaceComparisonOperator_(Lt_Gt|Gt_Lt|LtE_GtE|GtE_LtE|Eq_NotEq|NotEq_Eq|Is_IsNot|IsNot_Is)"
+    r"|Replace(TrueWithFalse|FalseWithTrue|AndWithOr|OrWithAnd|BreakWithContinue|ContinueWithBreak))"
 )
-# With some changes a search never ends. Without one, neither a test nor reading all of them takes so long.
-_SECONDS = 100
-_TIMED = f"import faulthandler, pytest; faulthandler.dump_traceback_later({_SECONDS}, exit=True)"
-_PYTEST = [
-    *(sys.executable, "-c", f"{_TIMED}; raise SystemExit(pytest.main())"),
-    *("-q", "-p", "no:cacheprovider", "-m", "not slow"),
-    *("-o", f"faulthandler_timeout={_SECONDS}", "-o", "faulthandler_exit_on_timeout=true"),
-]
 # The star that keeps arguments from being given by place is no product either.
 _SIGNATURE = re.compile(r"(^|[(,] ?)\*,")
 _DURATION = re.compile(r"^([\d.]+)s (?:setup|call|teardown) +(\S.*)$", re.MULTILINE)
+# With some changes a search never ends.
+_PATIENCE, _TIMES = 40.0, 5.0
+# So many of the shortest tests are run first, wherever they stand; then those that share a module, together.
+_SHORTEST = 30
 
 
 @dataclass(frozen=True)
@@ -70,29 +80,64 @@ class Mutant:
         """Where it comes in the order from which samples are taken."""
         return hashlib.sha256(self.identity.encode()).hexdigest()
 
-    def source(self, before: str) -> str:
+    @cached_property
+    def before(self) -> str:
+        """The module as it is."""
+        return (SOURCE / self.module).read_text(encoding="utf-8")
+
+    @cached_property
+    def after(self) -> str:
         """The module with the change."""
-        after: str = mutate_code(before, get_operator(self.operator)(), self.occurrence)
-        return after
+        changed: str = mutate_code(self.before, get_operator(self.operator)(), self.occurrence)
+        return changed
+
+    @property
+    def change(self) -> str:
+        """The changed line, as it is then."""
+        pairs = zip(self.before.splitlines(), self.after.splitlines(), strict=False)
+        return next((new.strip() for old, new in pairs if old != new), "")
+
+    @property
+    def codes(self) -> list[tuple[CodeType, CodeType]]:
+        """Code objects of the module, each with what it becomes."""
+        file = str(SOURCE / self.module)
+        old, new = (compile(text, file, "exec") for text in (self.before, self.after))
+        return [pair for pair in zip(_nested(old), _nested(new), strict=True) if pair[0] != pair[1]]
+
+
+def _nested(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _nested(constant)
+
+
+def _own(code: CodeType) -> tuple[object, ...]:
+    """What a code object does itself, without the functions that are defined in it."""
+    constants = [repr(one) for one in code.co_consts if not isinstance(one, CodeType)]
+    return code.co_code, code.co_names, code.co_varnames, tuple(constants)
 
 
 def mutants(where: str) -> list[Mutant]:
     """The mutants of a room or of one module, in the order from which samples are taken."""
-    place = ROOT / "src/expost" / where
+    place = SOURCE / where
     files = sorted(place.glob("*.py")) if place.is_dir() else [place]
     found = [mutant for file in files for mutant in _of_module(file)]
     return sorted(found, key=lambda mutant: mutant.rank)
 
 
 def _of_module(file: Path) -> Iterator[Mutant]:
-    module, source = str(file.relative_to(ROOT / "src/expost")), file.read_text(encoding="utf-8")
+    module, source = str(file.relative_to(SOURCE)), file.read_text(encoding="utf-8")
     tree, lines = get_ast(source), source.splitlines()
     for operator in operator_names():
-        if _POINTLESS.fullmatch(operator) or get_operator(operator).arguments():
+        if not _KINDS.fullmatch(operator):
             continue
         one, seen = get_operator(operator)(), Counter[str]()
         places = [start for node in ast_nodes(tree) for start, _ in one.mutation_positions(node)]
         for occurrence, (line, _) in enumerate(places):
+            # A number is offered twice: one more, and one less.
+            if operator == "core/NumberReplacer" and occurrence % 2:
+                continue
             text = lines[line - 1].strip()
             if "_Mul_" in operator and _SIGNATURE.search(text):
                 continue
@@ -100,94 +145,208 @@ def _of_module(file: Path) -> Iterator[Mutant]:
             yield Mutant(module, operator, occurrence, line, f"{module} {operator} {text} {seen[text]}")
 
 
-class Room:
-    """A copy of the repository in which one room is changed, and the tests that may notice."""
+class Baseline:
+    """The tests of a room without any change: which lines each runs, and how long it takes."""
 
     def __init__(self, name: str, folder: Path) -> None:
         self.name, self.copy = name, folder / "copy"
         ignored = shutil.ignore_patterns(".git", ".venv*", "build", "demo", "dist", "__pycache__", ".*_cache")
         shutil.copytree(ROOT, self.copy, ignore=ignored)
-        began = time.monotonic()
         counted = (f"--cov=src/expost/{name}", "--cov-context=test", "--cov-report=")
-        output = self._pytest(*TESTS[name], "--durations=0", "--durations-min=0", *counted)
-        self.limit = 60.0 + 3.0 * (time.monotonic() - began)
+        output = self.pytest(*TESTS[name], "--durations=0", "--durations-min=0", *counted)
+        if output.returncode:
+            raise SystemExit(f"The tests of {name} fail without any change:\n{output.stdout}")
         self.seconds: dict[str, float] = defaultdict(float)
         for seconds, test in _DURATION.findall(output.stdout):
             self.seconds[test] += float(seconds)
-        if output.returncode or self._pytest(self._ordered(set()), "--collect-only").returncode:
-            raise SystemExit(f"The tests of {name} fail without any change:\n{output.stdout}")
         self.runs = CoverageData(str(self.copy / ".coverage"))
         self.runs.read()
 
-    def notices(self, mutant: Mutant, source: str) -> bool:
-        """Whether a test fails with the change, or takes for ever."""
-        file = self.copy / "src/expost" / mutant.module
-        before = file.read_text(encoding="utf-8")
-        contexts = self.runs.contexts_by_lineno(str(file)).get(mutant.line, [])
-        file.write_text(source, encoding="utf-8")
-        try:
-            tests = self._ordered({context.rpartition("|")[0] for context in contexts})
-            return self._pytest("-x", tests, limit=self.limit).returncode != 0
-        except subprocess.TimeoutExpired:
-            return True
-        finally:
-            file.write_text(before, encoding="utf-8")
+    def ordered(self, tests: list[str]) -> list[str]:
+        """The shortest first, and then module by module, so that what a module shares is made once."""
+        shortest = sorted(tests, key=self.seconds.__getitem__)
+        return shortest[:_SHORTEST] + sorted(shortest[_SHORTEST:], key=lambda test: test.split("::")[0])
 
-    def _ordered(self, first: set[str]) -> str:
-        """All tests, as an argument of pytest: those that run the changed line first, and the shortest first.
+    def limit(self, tests: list[str]) -> float:
+        """Seconds after which a change is known to keep them from ending."""
+        return _PATIENCE + _TIMES * sum(self.seconds[test] for test in tests)
 
-        The others can differ only by what runs at import, or by a value that was left in a cache.
-        """
-        order = sorted(self.seconds, key=lambda test: (test not in first, self.seconds[test]))
-        (self.copy / "order.txt").write_text("\n".join(order), encoding="utf-8")
-        return "@order.txt"
+    @functools.cache  # noqa: B019 (there is one baseline)
+    def _lines(self, module: str) -> dict[int, set[str]]:
+        found = self.runs.contexts_by_lineno(str(self.copy / "src/expost" / module))
+        return {line: {one.rpartition("|")[0] for one in contexts if one} for line, contexts in found.items()}
 
-    def _pytest(self, *arguments: str, limit: float | None = None) -> subprocess.CompletedProcess[str]:
+    @functools.cache  # noqa: B019
+    def _statements(self, module: str) -> list[tuple[int, int]]:
+        tree = ast.parse((SOURCE / module).read_text(encoding="utf-8"))
+        return sorted(
+            (
+                (node.lineno, node.end_lineno or node.lineno)
+                for node in ast.walk(tree)
+                if isinstance(node, ast.stmt)
+            ),
+            key=lambda lines: lines[1] - lines[0],
+        )
+
+    def covering(self, mutant: Mutant) -> list[str]:
+        """The tests that run the changed statement, in the order in which they are tried."""
+        first, last = next(s for s in self._statements(mutant.module) if s[0] <= mutant.line <= s[1])
+        lines = self._lines(mutant.module)
+        # The first line of a long statement, such as a loop, stands for it where its own lines are another's.
+        wanted = [mutant.line] if mutant.line in lines else range(first, last + 1)
+        tests = set().union(*(lines.get(line, ()) for line in wanted))
+        return self.ordered([test for test in tests if test in self.seconds])
+
+    def pytest(self, *arguments: str, limit: float | None = None) -> subprocess.CompletedProcess[str]:
+        """Run tests of the copy."""
         environment = {"PYTHONPATH": f"{self.copy / 'src'}:{self.copy}", "OPENBLAS_NUM_THREADS": "1"}
         # Changes may follow each other faster than compiled modules are dated.
         environment["PYTHONDONTWRITEBYTECODE"] = "1"
-        settings = {"cwd": self.copy, "env": os.environ | environment, "timeout": limit}
-        return subprocess.run([*_PYTEST, *arguments], capture_output=True, text=True, check=False, **settings)
+        command = [sys.executable, "-m", "pytest", *OPTIONS, *arguments]
+        return subprocess.run(
+            command,
+            cwd=self.copy,
+            env=os.environ | environment,
+            timeout=limit,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def notices(self, mutant: Mutant) -> bool:
+        """Whether a test fails with the change, or takes for ever, in a copy with the changed module."""
+        file, everything = self.copy / "src/expost" / mutant.module, list(self.seconds)
+        (self.copy / "order.txt").write_text("\n".join(self.ordered(everything)), encoding="utf-8")
+        file.write_text(mutant.after, encoding="utf-8")
+        try:
+            return self.pytest("-x", "@order.txt", limit=self.limit(everything)).returncode != 0
+        except subprocess.TimeoutExpired:
+            return True
+        finally:
+            file.write_text(mutant.before, encoding="utf-8")
 
 
-def changed_line(before: str, after: str) -> str:
-    """The line that a mutant changed, as it is then."""
-    pairs = zip(before.splitlines(), after.splitlines(), strict=False)
-    return next((new.strip() for old, new in pairs if old != new), "")
+class Trials:
+    """A plugin of pytest that tries mutants in the place of running the collected tests."""
+
+    def __init__(self, baseline: Baseline, chosen: list[Mutant], jobs: int) -> None:
+        self.baseline, self.chosen, self.jobs = baseline, chosen, jobs
+        self.counts = Counter[str]()
+        self.failed = False
+        explained = tomllib.loads((ROOT / "bench/mutants.toml").read_text(encoding="utf-8"))["explained"]
+        self.known = {(one["module"], change) for one in explained for change in one["changes"]}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """A test has failed."""
+        self.failed |= report.failed
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Try every mutant, as many at once as there are jobs."""
+        self.items = {item.nodeid: item for item in session.items}
+        self.functions: dict[CodeType, list[FunctionType]] = defaultdict(list)
+        for one in gc.get_objects():
+            if type(one) is FunctionType and one.__code__.co_filename.startswith(str(SOURCE)):
+                self.functions[one.__code__].append(one)
+            elif type(one) is functools._lru_cache_wrapper:
+                one.cache_clear()
+        running: dict[int, tuple[Mutant, float, float]] = {}
+        for mutant in self.chosen:
+            while len(running) >= self.jobs:
+                self._wait(running)
+            self._begin(mutant, running)
+        while running:
+            self._wait(running)
+        return True
+
+    def _begin(self, mutant: Mutant, running: dict[int, tuple[Mutant, float, float]]) -> None:
+        began, codes = time.monotonic(), mutant.codes
+        if (mutant.module, mutant.change) in self.known:
+            self._say(mutant, "explained", began)
+        elif not codes:
+            self._say(mutant, "no change", began)
+        elif not self._in_functions(codes):
+            self._say(mutant, "noticed" if self.baseline.notices(mutant) else "SURVIVED", began)
+        elif tests := self.baseline.covering(mutant):
+            child = os.fork()
+            if not child:
+                self._child(codes, tests)
+            running[child] = mutant, began, began + self.baseline.limit(tests)
+        else:
+            self._say(mutant, "SURVIVED", began)
+
+    def _in_functions(self, codes: list[tuple[CodeType, CodeType]]) -> bool:
+        """Whether the code of functions is all that changes, and can take the place of theirs."""
+        functions = [(old, new) for old, new in codes if self.functions.get(old)]
+        within = {inner for old, _ in functions for inner in _nested(old)}
+        return all(old.co_freevars == new.co_freevars for old, new in functions) and all(
+            old in within or _own(old) == _own(new) for old, new in codes
+        )
+
+    def _child(self, codes: list[tuple[CodeType, CodeType]], tests: list[str]) -> None:
+        """Change the functions of this process, and leave it with 1 when a test fails."""
+        status = 1
+        try:
+            os.setsid()
+            with open(os.devnull, "w") as nowhere:
+                for stream in (1, 2):
+                    os.dup2(nowhere.fileno(), stream)
+            for old, new in codes:
+                for function in self.functions.get(old, ()):
+                    function.__code__ = new
+            items = [self.items[test] for test in tests]
+            for item, following in zip(items, [*items[1:], None], strict=True):
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                if self.failed:
+                    break
+            status = int(self.failed)
+        finally:
+            os._exit(status)
+
+    def _wait(self, running: dict[int, tuple[Mutant, float, float]]) -> None:
+        """Until one has ended, or has taken too long."""
+        while True:
+            child, status = os.waitpid(-1, os.WNOHANG)
+            if child in running:
+                mutant, began, _ = running.pop(child)
+                self._say(mutant, "noticed" if status else "SURVIVED", began)
+                return
+            for late in [one for one, (_, _, limit) in running.items() if time.monotonic() > limit]:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(late, signal.SIGKILL)
+            time.sleep(0.005)
+
+    def _say(self, mutant: Mutant, outcome: str, began: float) -> None:
+        self.counts[outcome] += 1
+        took = time.monotonic() - began
+        print(f"{outcome:9} {took:5.1f} s  {mutant.module}:{mutant.line}: {mutant.change}", flush=True)
 
 
-def try_out(where: str, sample: int | None) -> int:
+def try_out(where: str, sample: int | None, jobs: int) -> int:
     """Try mutants of a room or of one module, and return how many survive without an explanation."""
-    explained = tomllib.loads((ROOT / "bench/mutants.toml").read_text(encoding="utf-8"))["explained"]
-    known = {(one["module"], change) for one in explained for change in one["changes"]}
-    chosen = mutants(where)[:sample]
-    counts = Counter[str]()
+    name = where.split("/")[0]
     with tempfile.TemporaryDirectory() as folder:
-        room = Room(where.split("/")[0], Path(folder))
-        for mutant in chosen:
-            before = (ROOT / "src/expost" / mutant.module).read_text(encoding="utf-8")
-            after = mutant.source(before)
-            change, began = changed_line(before, after), time.monotonic()
-            outcome = "explained" if (mutant.module, change) in known else None
-            outcome = outcome or ("noticed" if room.notices(mutant, after) else "SURVIVED")
-            counts[outcome] += 1
-            took = time.monotonic() - began
-            print(f"{outcome:9} {took:5.0f} s  {mutant.module}:{mutant.line}: {change}", flush=True)
-    noticed, excused = counts["noticed"], counts["explained"]
-    print(f"{where}: of {len(chosen)} mutants {noticed} were noticed and {excused} are explained.")
-    return counts["SURVIVED"]
+        trials = Trials(Baseline(name, Path(folder)), mutants(where)[:sample], jobs)
+        pytest.main([*OPTIONS, "-s", *TESTS[name]], plugins=[trials])
+    tried = sum(trials.counts.values())
+    if tried < len(trials.chosen):
+        raise SystemExit(f"{where}: {len(trials.chosen) - tried} mutants were not tried.")
+    counts = ", ".join(f"{number} {outcome.lower()}" for outcome, number in sorted(trials.counts.items()))
+    print(f"{where}: of {tried} mutants {counts}.")
+    return trials.counts["SURVIVED"]
 
 
 def main() -> int:
     """Try the mutants and list those that survive."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--all", action="store_true", help="every mutant: many hours")
+    parser.add_argument("--all", action="store_true", help="every mutant: hours")
     parser.add_argument("--sample", type=int, default=20, help="how many of each room or module")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many are tried at once")
     parser.add_argument(
         "where", nargs="*", default=sorted(TESTS), help="rooms, or modules such as privacy/plan.py"
     )
     arguments = parser.parse_args()
-    missed = [try_out(where, None if arguments.all else arguments.sample) for where in arguments.where]
+    sample = None if arguments.all else arguments.sample
+    missed = [try_out(where, sample, arguments.jobs) for where in arguments.where]
     return 1 if any(missed) else 0
 
 
