@@ -10,17 +10,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from problems import linear_records
-from scipy import stats
+from scipy import integrate, stats
 
 import expost
 from expost.fitting.release import Release
+from expost.losses.corners import Corners
 from expost.privacy.precision import Precision
 from expost.reports.base import Scope, Shares
 from expost.reports.evaluate import TightReader
 from expost.reports.intervals import Determinant, gradient_factors, reach_factors
-from expost.reports.laws import Drift
+from expost.reports.laws import Across, Chi, Drift
 from expost.reports.several import sum_noise
-from expost.reports.total import report_cost, statistics_shift, whole_noise, whole_parts
+from expost.reports.total import ellipse_stretch, report_cost, statistics_shift, whole_noise, whole_parts
 
 D, NORM, L2, ROWS = 4, 1.5, 0.7, 1000
 SIGMAS = {"sigma": 3.0, "sigma_gradient": 5.0, "sigma_hessian": 0.8, "sigma_eigenvalue": 1.1}
@@ -115,6 +116,40 @@ def test_errors_that_do_not_lie_along_a_row_are_paid_apart():
     noise = sum_noise([release_of("independent"), release_of("adaptive")], 0.05, Scope(None))
     assert noise is not None
     assert noise.rest == pytest.approx(8.1 * (SOLVER + 2.0 * ERROR), rel=1e-12)
+
+
+def average_beyond(law, failure, largest):
+    """The logarithm of the average of exp(a Q) beyond its quantile, divided by a."""
+    at = law.quantile(failure)
+    beyond = integrate.quad(lambda u: math.exp(largest * u) * float(law.tail(np.array(at + u))), 0.0, 30.0)[0]
+    return at + math.log1p(largest * beyond / failure) / largest
+
+
+def test_at_corners_the_noise_of_a_whole_release_is_what_it_is_on_average_beyond():
+    free = release_of("leverage")
+    corners = Corners(np.full(D, 0.01), np.full(D, -np.inf), np.full(D, np.inf))
+    release = replace(free, corners=corners)
+    steep = NORM / SIGMAS["sigma"]
+    curved = math.hypot(BETA / math.sqrt(2.0) / SIGMAS["sigma_hessian"] + 2.0 * ERROR, SOLVER)
+    for law, rows, parts, weight in ((None, 1, 1.0, 1), (Across(3), 3, 2.0, 3)):
+        ellipse = Across(2, ellipse_stretch(free.plan)) if law is None else Across(4)
+        stretch = 1.0 if law is None else ellipse.stretch
+        largest = parts * weight * math.hypot(stretch * steep, ellipse.stretch * curved)
+        found = whole_noise(release, Scope(5), 0.05, law, rows, parts)
+        wanted = average_beyond(ellipse, 0.01, largest)
+        assert found.model == pytest.approx(wanted, rel=1e-8)
+        assert found.statistics == pytest.approx(ellipse.stretch * wanted, rel=1e-8)
+        assert (found.apart, found.rest) == (False, 0.0)
+    every = whole_noise(release, Scope("all"), 0.05, parts=2.0)
+    assert every.model == pytest.approx(average_beyond(Chi(D), 0.025, 4.0 * steep), rel=1e-8)
+    assert every.statistics == pytest.approx(average_beyond(Chi(10 + D), 0.025, 4.0 * curved), rel=1e-8)
+    assert (every.apart, every.rest) == (True, 0.0)
+
+
+def test_statistics_are_one_more_direction_of_a_person():
+    found = whole_noise(release_of("leverage"), Scope(5), 0.05, Across(3))
+    assert found.model == pytest.approx(Across(4).quantile(0.01), rel=1e-12)
+    assert found.statistics == pytest.approx(2.0 * found.model, rel=1e-12)
 
 
 def test_quantiles_are_widened_by_the_noise_of_the_output():
