@@ -90,6 +90,27 @@ def test_bounds_that_clip_are_told_but_not_refused(tmp_path):
     assert run("fit", domain, table, "--dry-run", "-o", tmp_path / "p.json").exit_code == 0
 
 
+def test_a_time_that_is_missing_is_no_reason_to_leave_people_out(tmp_path):
+    rows = [[*row[:3], 3] for row in patients(5)]
+    domain, table = ward(tmp_path, [*rows, [40, "north", "no", ""]])
+    time = 'kind = "time"\nevent = "smoker"\nperiods = 12'
+    text = domain.read_text().replace('[[features]]\nname = "smoker"\nkind = "yes_no"\n', "")
+    domain.write_text(text.replace('kind = "classes"\nclasses = ["no", "yes"]', time))
+    result = run("check", domain, table)
+    assert refused(result, "does not fit")
+    said = " ".join(result.stdout.split())
+    assert "write no, and how long they were followed; do not leave them out" in said
+
+
+def test_an_amount_of_zero_is_told(tmp_path):
+    domain, table = ward(tmp_path, [[*row[:3], 0] for row in patients(5)])
+    amount = 'kind = "amount"\nlow = 1\nhigh = 9'
+    domain.write_text(domain.read_text().replace('kind = "classes"\nclasses = ["no", "yes"]', amount))
+    result = run("check", domain, table)
+    assert result.exit_code == 0
+    assert "ill: an amount of 0 or below." in result.stdout
+
+
 @pytest.mark.parametrize("name", ["problems.csv", "private-problems.parquet"])
 def test_a_file_of_problems_says_that_it_is_private(name, tmp_path):
     domain, table = spoilt(tmp_path)

@@ -9,7 +9,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import expost
-from expost import Category, ClassLabel, Date, Dialect, Domain, Number, NumberLabel, TimeLabel, YesNo
+from expost import (
+    AmountLabel,
+    Category,
+    ClassLabel,
+    CountLabel,
+    Date,
+    Dialect,
+    Domain,
+    Month,
+    Number,
+    NumberLabel,
+    TimeLabel,
+    YesNo,
+)
 from expost.data.check import LINE, find_problems
 from expost.data.encoding import encode_records
 from expost.data.problems import Problem
@@ -23,11 +36,12 @@ FEATURES = (
     Category(name="floor", categories=("0", "1"), missing="0"),
     YesNo(name="smoker"),
     Date(name="born", low="1900-01-01", high="2030-12-31", missing="1970-01-01"),
+    Month(name="seen"),
 )
 CLASSES = Domain(features=FEATURES, label=ClassLabel(name="ill", classes=("no", "yes")))
 NUMBERS = Domain(features=FEATURES, label=NumberLabel(name="ill", low=0.0, high=9.0))
 NAMES = [*(feature.name for feature in FEATURES), "ill"]
-GOOD = ["40", "70", "north", "0", "yes", "1980-01-31", "no"]
+GOOD = ["40", "70", "north", "0", "yes", "1980-01-31", "2024-03-01", "no"]
 # For each column: a cell, and what is wrong with it.
 BAD = {
     "age": {
@@ -45,6 +59,9 @@ BAD = {
     "born": {
         "31.01.1980": Problem.DATE_ORDER, "1980-02-30": Problem.DATE, "soon": Problem.DATE,
         "1899-12-31": Problem.BEYOND,
+    },
+    "seen": {
+        "3": Problem.CYCLE, "2024-03": Problem.CYCLE, "": Problem.MISSING, "1.3.2024": Problem.DATE_ORDER,
     },
     "ill": {"": Problem.NO_OUTCOME, "NO": Problem.SPELLING, "maybe": Problem.UNDECLARED, "N/A": Problem.WORD},
 }  # fmt: skip
@@ -81,10 +98,10 @@ def test_every_kind_of_problem_is_told_from_the_others(tmp_path):
 
 TIMES = {
     ("-1", "no"): ("days", Problem.NEGATIVE),
-    ("", "no"): ("days", Problem.NO_OUTCOME),
+    ("", "no"): ("days", Problem.NO_TIME),
     ("soon", "no"): ("days", Problem.NUMBER),
     ("5", "perhaps"): ("died", Problem.EVENT),
-    ("5", ""): ("died", Problem.NO_OUTCOME),
+    ("5", ""): ("died", Problem.NO_TIME),
     ("400", "yes"): ("days", Problem.LATE),
     ("360", "yes"): None,
     ("0", "no"): None,
@@ -126,6 +143,34 @@ def test_what_is_wrong_with_a_time_is_told_and_refused(cells, together, tmp_path
         refused = str(error)
     assert bool(refused) == any(problem.refused for _, problem in problems)
     assert "category" not in refused  # an event has no words of its own
+
+
+@pytest.mark.parametrize("together", [False, True], ids=["alone", "with a text"])
+@pytest.mark.parametrize(
+    ("label", "cells"),
+    [
+        (
+            AmountLabel(name="cost", low=1.0, high=99.0),
+            {"0": Problem.AMOUNT, "-2,5": Problem.AMOUNT, "7,5": None, "0,5": Problem.BEYOND},
+        ),
+        (
+            CountLabel(name="visits", high=99.0),
+            {"2,5": Problem.COUNT, "-1": Problem.COUNT, "3": None, "0": None, "100": Problem.BEYOND},
+        ),
+    ],
+    ids=["amount", "count"],
+)
+def test_what_is_no_amount_or_no_count_is_told_and_not_refused(label, cells, together, tmp_path):
+    """Of a column of numbers alone, and of one that has to be read cell by cell, with decimal commas."""
+    dialect = Dialect(delimiter=";", decimal=",")
+    domain = Domain(features=FEATURES[:1], label=label, table=dialect)
+    rows = [f"40;{cell}" for cell in [*cells, *["few"] * together]]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join([f"age;{label.name}", *rows]))
+    kinds = {value: problem for *_, value, problem in found(path, domain)}
+    odd = {cell: problem for cell, problem in cells.items() if problem is not None}
+    assert kinds == odd | ({"few": Problem.NUMBER} if together else {})
+    assert not any(problem.refused for problem in odd.values())
 
 
 @pytest.mark.long

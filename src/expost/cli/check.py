@@ -157,6 +157,7 @@ def _report(seen: _Kinds, unused: list[str], problems: Path | None, *, counted: 
         names = ", ".join(map(legible, late))
         say(f"After the last period, so that nothing happened within the periods: {names}.")
         say("      That is no problem if `periods` and `length` are meant so, in the unit of the times.")
+    _show_odd(seen)
     if problems is not None and seen.pairs:
         say(f"Private: {legible(problems)}  has everything with its record and value.")
     elif problems is not None and counted:
@@ -165,6 +166,13 @@ def _report(seen: _Kinds, unused: list[str], problems: Path | None, *, counted: 
         say("To see all of it record by record, add  --problems private-problems.csv")
     if unused:
         say(f"Not used, because the domain file does not name them: {', '.join(map(legible, unused))}")
+
+
+def _show_odd(seen: _Kinds) -> None:
+    """Say of an outcome that some are none of its kind, although a fit takes them."""
+    for kind in (Problem.AMOUNT, Problem.COUNT):
+        for column in seen.columns(kind):
+            say(f"{legible(column)}: {kind.title}.\n      {legible(kind.advice)}")
 
 
 def _show_refused(seen: _Kinds) -> None:

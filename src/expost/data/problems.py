@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 from expost.data.dates import DATE_KINDS, as_days, days_of_text
 from expost.data.dialect import Dialect
 from expost.data.features import Category, Feature, YesNo, yes_or_no
-from expost.data.labels import Classified, EventColumn, Label, NumericLabel, RowsLabel, TimeColumn
+from expost.data.labels import (
+    AmountLabel,
+    Classified,
+    CountLabel,
+    EventColumn,
+    Label,
+    NumericLabel,
+    RowsLabel,
+    TimeColumn,
+)
 from expost.data.people import is_id
 from expost.data.values import (
     as_numbers,
@@ -65,8 +74,18 @@ class Problem(Enum):
     INFINITE = "not a finite number", "correct the cells"
     DATE_ORDER = "a date that is written otherwise", _under_table('dates = "DD.MM.YYYY"')
     DATE = "not a date", "correct the cells, or list the column in `ignore`"
+    CYCLE = (
+        "not a date, of which the month or the weekday is taken",
+        "write any date of that month or weekday, such as 2000-03-01 for March; or declare the values that "
+        'the column has, with kind = "category"',
+    )
     MISSING = "missing, without a default", "declare `missing` for it, fill the cells, or leave records out"
     NO_OUTCOME = "the outcome is missing", "fill the cells, or leave these records out"
+    NO_TIME = (
+        "the time, or whether it happened, is missing",
+        "fill the cells. For people to whom it did not happen, write no, and how long they were followed; do "
+        "not leave them out",
+    )
     SPELLING = "declared but for case or blanks", "correct the spelling: it counts"
     KIND = (
         "classes of another kind: texts are no numbers",
@@ -95,6 +114,16 @@ class Problem(Enum):
         "after the last period",
         "nothing: the record counts for all periods, without an event. Check the unit and `length`",
     )
+    AMOUNT = (
+        "an amount of 0 or below",
+        "nothing: it counts as `low`. Where 0 says that there was none, that is a yes or no of its own, and "
+        "the amounts are those of the others",
+    )
+    COUNT = (
+        "no whole number of 0 or more, in a count",
+        "nothing: it counts as it is, or as the bound. Is it a code for a missing value? Then it belongs in "
+        'missing_words under [table]. A measurement has kind = "number"',
+    )
     COUNTED = "how many people and rows", "nothing: compare with what you know, and publish neither"
 
     def __init__(self, title: str, advice: str) -> None:
@@ -103,7 +132,7 @@ class Problem(Enum):
     @property
     def refused(self) -> bool:
         """Whether a fit is refused because of it."""
-        return self not in (Problem.BEYOND, Problem.LATE, Problem.COUNTED)
+        return self not in (Problem.BEYOND, Problem.LATE, Problem.AMOUNT, Problem.COUNT, Problem.COUNTED)
 
 
 def problems_in(
@@ -118,7 +147,7 @@ def problems_in(
         return beyond
     try:
         places, raw = distinct_texts(column, part.name)
-        texts = dialect.plain(array(raw, string()), part.kind).to_pylist()
+        texts = dialect.plain(array(raw, string()), _read_as(part)).to_pylist()
     except DomainError:
         return {Problem.TYPE: everywhere}
     if typed and isinstance(part, Classified) and _of_another_kind(part, column):
@@ -155,23 +184,24 @@ def wrong_weights(column: Any, name: str, largest: float, dialect: Dialect) -> N
 
 def _beyond(part: Any, column: Any, dialect: Dialect) -> dict[Problem, NDArray[np.bool_]] | None:
     """Which cells are beyond the bounds, where all of a column's are numbers, or dates; None otherwise."""
-    read = {"number": as_numbers, "date": as_days}.get(part.kind)
-    numbers = attempted(lambda: read and read(dialect.plain(column, part.kind), part.name))
+    kind = _read_as(part)
+    read = {"number": as_numbers, "date": as_days}.get(kind)
+    numbers = attempted(lambda: read and read(dialect.plain(column, kind), part.name))
     if numbers is None or np.isnan(numbers).any():
         return None
-    low, high = part.limits
-    if isinstance(part, TimeColumn):
-        found = {Problem.NEGATIVE: numbers < low, Problem.LATE: numbers > high}
-    else:
-        found = {Problem.BEYOND: (numbers < low) | (numbers > high)}
-    return {problem: np.asarray(cells) for problem, cells in found.items() if cells.any()}
+    return {problem: cells for problem, cells in _outside(part, numbers).items() if cells.any()}
+
+
+def _read_as(part: Feature | Label) -> str:
+    """The kind that its cells are written as: counts and amounts are numbers."""
+    return "number" if isinstance(part, NumericLabel) else part.kind
 
 
 def _problem_of(part: Feature | Label, original: str, text: str | None, dialect: Dialect) -> Problem | None:
     """What is wrong with a cell, from its text as the table has it and as the library reads it."""
     if NOT_TEXT in original:
         return Problem.ENCODING
-    if not text or (part.kind == "number" and text.strip().lower() in ("nan", "+nan", "-nan")):
+    if not text or (_read_as(part) == "number" and text.strip().lower() in ("nan", "+nan", "-nan")):
         return _of_missing(part)
     if isinstance(part, YesNo):
         problem = _of_yes_or_no(text, part)
@@ -185,7 +215,9 @@ def _problem_of(part: Feature | Label, original: str, text: str | None, dialect:
 
 
 def _of_missing(part: Feature | Label) -> Problem | None:
-    if isinstance(part, Classified | NumericLabel | RowsLabel | EventColumn):
+    if isinstance(part, TimeColumn | EventColumn):
+        return Problem.NO_TIME
+    if isinstance(part, Classified | NumericLabel | RowsLabel):
         return Problem.NO_OUTCOME
     return Problem.MISSING if part.missing is None else None
 
@@ -205,22 +237,30 @@ def _of_choice(text: str, part: Category | Classified) -> Problem | None:
 
 
 def _of_scale(part: Any, original: str, text: str, dialect: Dialect) -> Problem | None:
-    is_date, (low, high) = part.kind in DATE_KINDS, getattr(part, "limits", (-math.inf, math.inf))
+    is_date = part.kind in DATE_KINDS
     number = days_of_text(text) if is_date else number_in(text)
     if math.isfinite(number):
-        return None if low <= number <= high else _outside(part, number)
+        return next((problem for problem, cell in _outside(part, np.float64(number)).items() if cell), None)
     if math.isinf(number):
         return Problem.INFINITE
     ways = _other_ways(dialect, is_date=is_date)
     found = (problem for pattern, problem in ways if pattern.fullmatch(original))
-    return next(found, Problem.DATE if is_date else Problem.NUMBER)
+    return next(found, {"number": Problem.NUMBER, "date": Problem.DATE}.get(_read_as(part), Problem.CYCLE))
 
 
-def _outside(part: Any, number: float) -> Problem:
-    """What a number beyond the bounds of its column is."""
-    if not isinstance(part, TimeColumn):
-        return Problem.BEYOND
-    return Problem.NEGATIVE if number < 0.0 else Problem.LATE
+def _outside(part: Any, numbers: Any) -> dict[Problem, Any]:
+    """Which numbers are beyond the bounds of their column, or none that it should have."""
+    low, high = getattr(part, "limits", (-math.inf, math.inf))
+    if isinstance(part, TimeColumn):
+        return {Problem.NEGATIVE: numbers < low, Problem.LATE: numbers > high}
+    beyond = (numbers < low) | (numbers > high)
+    if isinstance(part, AmountLabel):
+        problem, odd = Problem.AMOUNT, numbers <= 0.0
+    elif isinstance(part, CountLabel):
+        problem, odd = Problem.COUNT, (numbers < 0.0) | (numbers != np.rint(numbers))
+    else:
+        return {Problem.BEYOND: beyond}
+    return {problem: odd, Problem.BEYOND: beyond & ~odd}
 
 
 def _other_ways(dialect: Dialect, *, is_date: bool) -> list[tuple[re.Pattern[str], Problem]]:
