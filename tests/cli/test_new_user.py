@@ -2,7 +2,7 @@
 
 import re
 
-from ward import patients, run, write_csv
+from ward import patients, refused, run, write_csv
 
 # What the user knows about the columns, written as the comments in the file say.
 KNOWN = {
@@ -24,10 +24,17 @@ def test_six_commands_from_a_table_to_a_page(tmp_path, monkeypatch, remembered):
     monkeypatch.chdir(tmp_path)
     write_csv("table.csv", patients())
     write_csv("me.csv", patients(1))
-    skeleton = run("init", "table.csv")  # > domain.toml
+    skeleton = run("init", "table.csv")
     assert skeleton.exit_code == 0
     assert "expost check domain.toml table.csv" in skeleton.stderr
-    (tmp_path / "domain.toml").write_text(filled(skeleton.stdout))
+    written = ("init", "table.csv", "-o", "domain.toml")
+    assert "expost check domain.toml table.csv" in run(*written).stderr
+    domain = tmp_path / "domain.toml"
+    assert domain.read_text() == skeleton.stdout
+    domain.write_text(filled(skeleton.stdout))
+    assert refused(run(*written), "domain.toml exists")
+    assert domain.read_text() == filled(skeleton.stdout)
+    assert refused(run(*written[:-1], "table.csv", "--force"), "is an input of this command")
     commands = [
         "plan domain.toml --epsilon 1 --delta 1e-6 --report leverage",
         "fit domain.toml table.csv -o publication.json --report leverage",

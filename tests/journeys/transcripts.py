@@ -89,15 +89,11 @@ def run_python(document, folder):
 
 
 def _printed(command):
-    words, _, target = command.partition(" > ")
-    program, *arguments = shlex.split(words)
+    program, *arguments = shlex.split(command)
     assert program == "expost"
     result = CliRunner(env={"COLUMNS": "80"}).invoke(app, arguments)
     assert "Traceback" not in result.output
-    if target:
-        Path(target).write_text(result.stdout, encoding="utf-8")
-    text = result.stderr if target else result.output
-    return "".join(line.rstrip() + "\n" for line in text.splitlines())
+    return "".join(line.rstrip() + "\n" for line in result.output.splitlines())
 
 
 def masked(text):

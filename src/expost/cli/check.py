@@ -9,12 +9,13 @@ from typing import Any
 import typer
 from pydantic import ValidationError
 
+from expost._common.files import atomic_write
 from expost._common.summary import Summary
 from expost._common.validation import parameter_error
 from expost.cli.base import console, error_console, legible, print_json, say, show_progress
 from expost.cli.commands import CheckOptions, DialectOptions
 from expost.cli.plan import declared_weighting, load_domain
-from expost.cli.private_files import check_figures, is_list_of_problems, write_problems
+from expost.cli.private_files import check_figures, check_public, is_list_of_problems, write_problems
 from expost.cli.tables import check_identifier
 from expost.cli.words import next_command
 from expost.data.check import Finding, find_problems
@@ -28,11 +29,18 @@ from expost.exceptions import DomainError, FileError
 _MOST_COMPARED = 100
 
 
-def init(table: Path, label: str | None, options: DialectOptions) -> None:
-    """Print a domain file to fill in."""
+def init(table: Path, label: str | None, output: Path | None, force: bool, options: DialectOptions) -> None:
+    """Print or write a domain file to fill in."""
     dialect = _dialect(options)
-    typer.echo(skeleton(scan(table, dialect=dialect).kinds, label, dialect), nl=False)
-    command = next_command("check", "domain.toml", table)
+    scanned = scan(table, dialect=dialect)
+    text = skeleton(scanned.kinds, label, dialect)
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        check_public(output, inputs=(table, *scanned.paths), overwrite=force)
+        with atomic_write(output, overwrite=force) as file:
+            file.write(text)
+    command = next_command("check", output or "domain.toml", table)
     say(f"Next: fill in the file, then run  {legible(command)}", to=error_console)
 
 

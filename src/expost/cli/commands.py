@@ -62,15 +62,19 @@ def init(
     *,
     table: Path = argument("TABLE", "A .csv or .parquet file."),
     label: str | None = option(None, "The outcome's column; by default the last.", metavar="NAME"),
+    output: Path | None = option(
+        None, "The domain file to write; by default it is printed.", "--output", "-o", metavar="FILE"
+    ),
+    force: bool = FORCE,
     options: DialectOptions,
 ) -> None:
-    """Print a domain file with the table's column names and nothing learnt from its values.
+    """Write a domain file with the table's column names and nothing learnt from its values.
 
     Only the line of names (or Parquet's schema) is read. Bounds, categories and classes are placeholders
     that every other command refuses until you have filled them in. The file says how the table is written,
     as the options do.
 
-    Example: expost init table.csv > domain.toml
+    Example: expost init table.csv -o domain.toml
     """
 
 
