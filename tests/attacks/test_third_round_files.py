@@ -582,7 +582,7 @@ def test_15d_a_file_that_exists_is_replaced_only_on_demand(tmp_path):
     path = tmp_path / "domain.toml"
     path.write_text("# mine\n")
     domain = Domain.from_toml(WARD)
-    with pytest.raises(FileError, match="exists"):
+    with pytest.raises(FileError, match=r"exists.*`--force` \(in Python `overwrite=True`\)"):
         domain.save(path)
     assert path.read_text() == "# mine\n"
     domain.save(path, overwrite=True)

@@ -107,7 +107,9 @@ def check_regular(path: Path, *, overwrite: bool) -> None:
     if not stat.S_ISREG(mode):
         raise FileError(f"{path} is a device or a pipe, not a file. Name a file.")
     if not overwrite:
-        raise FileError(f"{path} exists. Name another file, or replace it with `--force`.")
+        raise FileError(
+            f"{path} exists. Name another file, or replace it with `--force` (in Python `overwrite=True`)."
+        )
 
 
 def same_file(one: Path, other: Path) -> bool:
