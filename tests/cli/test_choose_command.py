@@ -122,7 +122,7 @@ def test_budgets_accounts_and_cells_that_are_none_are_refused(files):
     folder, domain, table = files
     where = (domain, table, "-o", folder / "chosen.toml")
     assert refused(run("choose", *where, "--epsilon", "0"), "epsilon")
-    assert refused(run("choose", *where, "--ledger", folder / "l.db"), "account")
+    assert refused(run("choose", *where, "--ledger", folder / "l.db"), "add --account: a ledger")
     assert refused(run("choose", domain, domain, "-o", folder / "chosen.toml"), "table")
     write_csv(table, [["x", *row[1:]] for row in patients()])
     assert refused(run("choose", *where), "`age` must be a number")

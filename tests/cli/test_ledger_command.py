@@ -151,16 +151,16 @@ def test_an_adaptive_account_is_opened_and_shown_as_one(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["ledger", "ledger.db", "--adaptive"], "`open` must be given with a cap or `--adaptive`"),
-        (["ledger", "no.db"], "there is no ledger"),
+        (["ledger", "ledger.db", "--adaptive"], "add --open NAME"),
+        (["ledger", "no.db"], "no.db --open NAME --epsilon 3 --delta 1e-6"),
         (["ledger", "ledger.db", "--open", "a"], "a cap of two numbers; add --epsilon"),
         (["ledger", "ledger.db", "--open", "a", "--epsilon", "1"], "a cap of two numbers; add --delta"),
-        (["ledger", "ledger.db", "--epsilon", "1"], "`open` must be given with a cap"),
-        (["fit", "domain.toml", "table.csv", "--ledger", "ledger.db"], "`account` must be given"),
-        (["fit", "domain.toml", "table.csv", "--account", "patients"], "`ledger` must be given"),
+        (["ledger", "ledger.db", "--epsilon", "1"], "add --open NAME"),
+        (["fit", "domain.toml", "table.csv", "--ledger", "ledger.db"], "add --account: a ledger and one"),
+        (["fit", "domain.toml", "table.csv", "--account", "patients"], "add --ledger: a ledger and one"),
         (
             ["fit", "domain.toml", "table.csv", "--ledger", "ledger.db", "--account", "pupils"],
-            "has no account 'pupils'; it has 'patients'",
+            "it has 'patients'. Open it: expost ledger",
         ),
         (
             [

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from expost._common.files import atomic_write
-from expost._common.validation import check_positive, parameter_error
+from expost._common.validation import check_positive
 from expost.cli.base import (
     console,
     error_console,
@@ -22,6 +22,7 @@ from expost.cli.base import (
     warn,
 )
 from expost.cli.commands import ChooseOptions
+from expost.cli.ledger import named_account
 from expost.cli.private_files import check_public
 from expost.cli.words import next_command
 from expost.data.choices import RangeChoice
@@ -30,7 +31,7 @@ from expost.data.ranges import AskedRanges
 from expost.data.tables import scan
 from expost.exceptions import DomainError
 from expost.fitting.choose import choose_ranges
-from expost.ledger import Account, Ledger
+from expost.ledger import Account
 
 # By how many bytes the numbers that are chosen may lengthen the file that has the ends of grids.
 _LONGER = 10_000
@@ -38,7 +39,8 @@ _LONGER = 10_000
 
 def choose(options: ChooseOptions) -> None:
     """Choose ranges privately and write the domain."""
-    asked, account, began = _asked(options), _account(options), datetime.now(UTC)
+    asked, account = _asked(options), named_account(options.ledger, options.account)
+    began = datetime.now(UTC)
     if account is not None:
         account.check(*(one.plan for one in asked.ends))  # refuses before the table is touched
     table = scan(options.table, dialect=asked.domain.table)
@@ -100,15 +102,6 @@ def _print(options: ChooseOptions, chosen: tuple[RangeChoice, ...], account: Acc
     spent = {"epsilon": options.epsilon, "delta": 0.0, "left": None if account is None else account.left}
     listed = [one.model_dump(mode="json", exclude={"candidates"}) | {"chosen": one.chosen} for one in chosen]
     print_json({"domain": options.output, "choices": listed, **spent})
-
-
-def _account(options: ChooseOptions) -> Account | None:
-    if (options.ledger is None) != (options.account is None):
-        missing = "ledger" if options.ledger is None else "account"
-        raise parameter_error(missing, "given too: a ledger and one of its accounts go together", None)
-    if options.ledger is None or options.account is None:
-        return None
-    return Ledger(options.ledger).account(options.account)
 
 
 def _show(options: ChooseOptions, domain: Domain, chosen: tuple[RangeChoice, ...]) -> None:

@@ -12,9 +12,9 @@ import typer
 from rich.console import Console
 
 from expost._common.files import atomic_write, same_file
-from expost._common.validation import parameter_error
 from expost.cli.base import error_console, legible, output_console, print_json, say, show_progress, warn
 from expost.cli.commands import FitOptions
+from expost.cli.ledger import named_account
 from expost.cli.losses import with_choices
 from expost.cli.plan import declared_weighting, load_domain, make_corners, make_plan
 from expost.cli.private_files import COLUMN, check_figures, check_public, write_losses
@@ -33,7 +33,7 @@ from expost.fitting.ex_post import streamed_terms
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import ExactNoise
 from expost.fitting.private_fit import PrivateFit, check_room
-from expost.ledger import Account, Ledger
+from expost.ledger import Account
 from expost.losses.corners import Corners
 from expost.privacy.plan import Plan
 from expost.publication import Publication
@@ -109,15 +109,12 @@ def _declare(options: FitOptions) -> PlannedFit:
     """Read the domain file, make the plan, and check that the account has enough left for it."""
     domain = load_domain(options.domain, options.table)
     weighting = declared_weighting(options.weight, options.model.max_weight, domain.rows_per_person)
-    plan, account = make_plan(domain, options.model), None
+    plan, account = make_plan(domain, options.model), named_account(options.ledger, options.account)
     began = datetime.now(UTC)  # before the table is touched: how long that takes is not public
-    if options.ledger is not None and options.account is not None:
-        account = Ledger(options.ledger).account(options.account).noted(options.note or options.output.name)
+    if account is not None:
+        account = account.noted(options.note or options.output.name)
         # Refuses before the table is touched. Choices that were made without the account are counted too.
         account.check(*(one.plan for one in uncounted(domain.choices, account)), plan)
-    elif options.ledger is not None or options.account is not None:
-        missing = "ledger" if options.ledger is None else "account"
-        raise parameter_error(missing, "given too: a ledger and one of its accounts go together", None)
     corners = make_corners(domain, options.model, plan)
     return PlannedFit(options, domain, weighting, plan, account, began, corners)
 

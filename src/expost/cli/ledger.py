@@ -6,7 +6,6 @@ from typing import Any
 from rich.bar import Bar
 from rich.table import Table
 
-from expost._common.validation import parameter_error
 from expost.cli.base import console, legible, output_console, print_json, say
 from expost.exceptions import BudgetError, LedgerError, ParameterError
 from expost.fitting.choose import count_choices, uncounted
@@ -53,13 +52,23 @@ def ledger(
     say(f"{len(accounts)} account{'s' * (len(accounts) != 1)}, state {book.sha256[:16] or 'empty'}")
 
 
+def named_account(ledger: Path | None, account: str | None) -> Account | None:
+    """The account that the options of a command name, if they name one."""
+    if (ledger is None) != (account is None):
+        lacking = "--ledger" if ledger is None else "--account"
+        raise ParameterError(f"add {lacking}: a ledger and one of its accounts go together.")
+    return None if ledger is None or account is None else Ledger(ledger).account(account)
+
+
 def _open(
     book: Ledger, name: str | None, epsilon: float | None, delta: float | None, *, adaptive: bool
 ) -> None:
     """Open an account; what is missing is named."""
     if name is None:
-        way_out = "An account that exists keeps its own, and is adaptive or not for good."
-        raise parameter_error("open", "given with a cap or `--adaptive`", None, way_out)
+        raise ParameterError(
+            "a cap and --adaptive are of an account that is opened; add --open NAME. An account that exists "
+            "keeps its own cap, and is adaptive or not for good."
+        )
     if epsilon is None or delta is None:
         missing = "--epsilon, such as --epsilon 3" if epsilon is None else "--delta, such as --delta 1e-6"
         raise ParameterError(f"an account is opened with a cap of two numbers; add {missing}.")

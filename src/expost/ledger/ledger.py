@@ -23,7 +23,7 @@ from expost.ledger.entries import (
     is_line,
     spent_by,
 )
-from expost.ledger.storage import Events, create, read, transaction
+from expost.ledger.storage import Events, create, opening, read, transaction
 from expost.privacy.adaptive import filter_order
 from expost.privacy.composition import Composition, accountant
 from expost.privacy.plan import Plan
@@ -316,7 +316,7 @@ class Ledger(Summarized):
     def _unknown_error(self, name: str) -> LedgerError:
         known = ", ".join(repr(account.name) for account in self.accounts) or "none"
         return LedgerError(
-            f"{self.path} has no account {name!r}; it has {known}. Open it with an epsilon and a delta."
+            f"{self.path} has no account {name!r}; it has {known}. Open it: {opening(self.path, name)}"
         )
 
     def _opened(self, name: str, cap: tuple[float, float], *, adaptive: bool) -> Account:

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import secrets
+import shlex
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -84,6 +85,12 @@ def create(path: Path) -> None:
         new.unlink(missing_ok=True)
 
 
+def opening(path: Path, name: str = "NAME") -> str:
+    """How to open an account, on the command line and in Python; the cap is an example."""
+    command = f"expost ledger {shlex.quote(str(path))} --open {shlex.quote(name)} --epsilon 3 --delta 1e-6"
+    return f"{command} (in Python `account(name, epsilon=3, delta=1e-6)`; choose your own cap)"
+
+
 def read(path: Path) -> tuple[Events, str]:
     """All events and the hash of the last one, verified."""
     with transaction(path, begin="BEGIN") as found:
@@ -111,7 +118,7 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection for one transaction; SQLite's errors become one sentence."""
     if not path.is_file():
         raise LedgerError(
-            f"there is no ledger {path}. Check the name, or open a first account with an epsilon and a delta."
+            f"there is no ledger {path}. Check the name, or open a first account: {opening(path)}"
         )
     try:
         address = f"{path.absolute().as_uri()}?mode=rw"
