@@ -12,6 +12,7 @@ from expost.data.blocks import Block
 from expost.data.convex import open_records
 from expost.data.encoding import Encoded, encode_records
 from expost.data.weights import Declared
+from expost.exceptions import ParameterError
 from expost.fitting.ex_post import LossTerms as LossTerms, ex_post_terms
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import noise_source
@@ -58,7 +59,8 @@ def draw(plan: Plan, X: Any, y: Any, *, random_state: Any, groups: Any = None) -
         What :func:`expost.calibrate` or :func:`expost.calibrate_convex` returns, for a budget or for noise
         scales of one's own.
     X, y
-        Any table that the estimators take, with labels as the loss has them.
+        Rows and labels as the loss has them: those of :meth:`expost.Domain.encode`, with outcomes on the
+        scale of the fit, of :meth:`expost.Domain.scale_outcome`. A loss of numbers takes those of any size.
     random_state
         A seed or a generator, which makes the release INSECURE; None for exact noise.
     groups
@@ -150,6 +152,8 @@ def bounds(
     records = _encoded(release.plan, X, y, groups)
     if report is None:
         return evaluate(release, records, confidence=confidence, member=member)
+    if not callable(report):
+        raise parameter_error("report", "a function of a release and of records, or None", report)
     failure = check_confidence(confidence)
     ask = partial(report, release, failure=failure, member=member)
     figures = records.sweep(partial(_asked, ask))
@@ -158,7 +162,14 @@ def bounds(
 
 def _asked(report: Callable[[FloatArray, FloatArray], Figures], blocks: Iterator[Block]) -> Figures:
     """The pass that asks a report about every record."""
-    return Figures.joined(report(rows, labels) for rows, labels, *_ in blocks)
+    return Figures.joined(_figures(report(rows, labels), len(rows)) for rows, labels, *_ in blocks)
+
+
+def _figures(found: Any, rows: int) -> Figures:
+    """What a report gave, or ParameterError where it is not four numbers for each record."""
+    if not isinstance(found, tuple) or [np.shape(one) for one in found] != [(rows,)] * 4:
+        raise ParameterError("`report` must return Figures: four vectors, with a number for each row.")
+    return Figures(*found)
 
 
 def _encoded(plan: Plan, X: Any, y: Any, groups: Any) -> Encoded:

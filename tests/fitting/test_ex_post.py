@@ -184,7 +184,7 @@ def test_a_table_that_was_not_fitted_is_implausible_and_a_wrong_shape_is_refused
     )
     other = design_of(np.full((5000, 5), 0.4), fit_intercept=True)
     assert not plausible(recover(release, other.labelled(np.ones(5000))))
-    with pytest.raises(DomainError, match="features of the publication"):
+    with pytest.raises(DomainError, match="4 columns and an intercept, which is last, there are 5"):
         recover(release, design_of(X[:, :4], fit_intercept=True).labelled(y.astype(float)))
 
 

@@ -135,5 +135,7 @@ def test_a_table_with_other_columns_is_refused():
     release, _ = perturb(
         plan_of(SoftmaxLoss(3)), design_of(X, fit_intercept=True).labelled(y), noise=SeededNoise(1)
     )
-    with pytest.raises(DomainError, match="features of the publication"):
+    with pytest.raises(
+        DomainError, match=r"of the 8 coefficients.* 2 columns and an intercept, which is last, there are 6"
+    ):
         recover(release, design_of(X[:, :2], fit_intercept=True).labelled(y))

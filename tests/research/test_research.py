@@ -159,12 +159,28 @@ def test_the_papers_report_is_one_that_can_be_evaluated():
         (lambda: research.draw(PLAN, X, Y + 1, random_state=0), DomainError, "labels outside"),
         (lambda: research.imagine(PLAN, X, Y, [[0.0]]), ParameterError, "`coefficients` must be one vector"),
         (lambda: research.imagine(PLAN, X, Y, [np.nan] * 4), ParameterError, "finite"),
-        (lambda: research.imagine(PLAN, X, Y, THETA[:3]), DomainError, "features"),
+        (
+            lambda: research.imagine(PLAN, X, Y, THETA[:3]),
+            DomainError,
+            "of the 3 coefficients: with its 3 columns and",
+        ),
         (lambda: research.imagine(PLAN, X * np.nan, Y, THETA), DomainError, "finite"),
         (
             lambda: research.bounds(research.Release(PLAN, THETA), X, Y, confidence=1.0, report=paper_report),
             ParameterError,
             "`confidence` must be",
+        ),
+        *(
+            (
+                lambda report=report: research.bounds(research.Release(PLAN, THETA), X, Y, report=report),
+                ParameterError,
+                words,
+            )
+            for report, words in (
+                ("leverage", "`report` must be a function"),
+                (lambda *_, **__: None, "`report` must return Figures"),
+                (lambda *_, **__: research.Figures(*np.zeros((4, 1))), "a number for each row"),
+            )
         ),
     ],
 )

@@ -251,9 +251,14 @@ def recover(release: Release, records: Encoded) -> PrivateFit:
     -------
     Spends nothing. The result is private, and nothing private is ever written down.
     """
-    if len(release.coefficients) != release.plan.loss.coefficient_count(records.design.dimension):
-        raise DomainError("the table must have the features of the publication.")
     plan = release.plan
+    wanted = plan.loss.coefficient_count(records.design.dimension)
+    if len(release.coefficients) != wanted:
+        raise DomainError(
+            f"the table must have the features of the {len(release.coefficients)} coefficients: with its "
+            f"{records.design.n_features} columns{' and an intercept, which is last' * plan.fit_intercept}, "
+            f"there are {wanted}."
+        )
     check_room(plan, records, release.corners)
     objective = Objective(records, plan.loss, l2=plan.l2)
     wide = is_wide(plan.loss, objective.dimension, release.corners)
