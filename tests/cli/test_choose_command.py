@@ -29,8 +29,15 @@ def test_from_a_private_range_to_figures_that_count_it(files):
     assert refused(run("fit", domain, table, "-o", file), "expost choose")
     assert run("ledger", book, "--open", "t", "--epsilon", "3", "--delta", "1e-6").exit_code == 0
     counted = ("--ledger", book, "--account", "t")
+    checked = run("check", domain, table)  # the ends of the grid stand in for the range
+    assert checked.exit_code == 0, checked.output
+    assert "Beyond" not in checked.stdout
+    assert f"Next: expost choose {domain} {table} -o chosen.toml" in checked.stdout
     done = run("choose", domain, table, "-o", chosen, "--epsilon", "0.4", "--json", *counted)
     assert done.exit_code == 0, done.output
+    # 2 · 0.99 / 0.2 · log(41 / 0.05) people, of whom there are 100 times as many.
+    assert "each bound within 66 people of the best candidate, 95% of the time" in done.stderr
+    assert "fewer than lie beyond it, from about 6,600 people on" in done.stderr
     told = json.loads(done.stdout)
     assert [one["end"] for one in told["choices"]] == ["low", "high"]
     read = expost.Domain.load(chosen)
@@ -125,7 +132,8 @@ def test_budgets_accounts_and_cells_that_are_none_are_refused(files):
     assert refused(run("choose", *where, "--ledger", folder / "l.db"), "add --account: a ledger")
     assert refused(run("choose", domain, domain, "-o", folder / "chosen.toml"), "table")
     write_csv(table, [["x", *row[1:]] for row in patients()])
-    assert refused(run("choose", *where), "`age` must be a number")
+    assert refused(run("choose", *where), "Nothing was spent.")
+    assert refused(run("choose", table, domain), "the domain file comes first")
     assert not (folder / "chosen.toml").exists()
 
 

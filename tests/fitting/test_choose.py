@@ -44,6 +44,24 @@ def test_the_draw_has_the_probabilities_of_the_exponents(exponents):
         assert statistic < chi2.isf(ALARM, max(likely.sum() - 1, 1)) + 1e-6
 
 
+def test_a_chosen_end_is_off_by_more_than_was_said_with_the_stated_probability_at_most():
+    """Over tables at random, and nearly attained where all candidates but one are just so far off."""
+    rng, grid = np.random.default_rng(0), tuple(map(float, range(41)))
+    for level, epsilon in ((0.01, 0.05), (0.5, 0.3), (0.99, 1.0)):
+        own = {"column": "a", "end": "high", "level": level, "candidates": grid, "id": "0" * 64}
+        choice = RangeChoice(**own, epsilon=epsilon, place=0)
+        most, worst = choice.missed_by(0.05), 0.0
+        far = math.ceil(most)
+        just = [10**5 * round(100 * level) - far, *[0] * 39, far, 10**5 * round(100 - 100 * level)]
+        for cells in (just, *rng.integers(0, 40, (20, 42)).tolist()):
+            weights = ONE * np.array([*cells, 0][:42])
+            error = np.abs(np.cumsum(weights)[:41] - level * weights.sum()) / ONE
+            off = softmax(choice.exponents(weights))[error > error.min() + most - 1e-6].sum()
+            assert off <= 0.05
+            worst = max(worst, off)
+        assert worst > 0.03
+
+
 def test_whole_numbers_are_drawn_evenly_below_any_bound():
     for noise in (ExactNoise(), SeededNoise(1)):
         assert {noise.below(1) for _ in range(5)} == {0}

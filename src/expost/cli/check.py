@@ -14,13 +14,15 @@ from expost._common.summary import Summary
 from expost._common.validation import parameter_error
 from expost.cli.base import console, error_console, legible, print_json, say, show_progress
 from expost.cli.commands import CheckOptions, DialectOptions
-from expost.cli.plan import declared_weighting, load_domain
+from expost.cli.plan import check_order, declared_weighting
 from expost.cli.private_files import check_figures, check_public, is_list_of_problems, write_problems
 from expost.cli.tables import check_identifier
 from expost.cli.words import next_command
 from expost.data.check import Finding, find_problems
 from expost.data.dialect import PLAIN, Dialect, delimiter_advice
+from expost.data.domain import domain_text
 from expost.data.problems import Problem
+from expost.data.ranges import with_stand_ins
 from expost.data.skeleton import skeleton
 from expost.data.tables import scan
 from expost.exceptions import DomainError, FileError
@@ -61,7 +63,8 @@ def _dialect(options: DialectOptions) -> Dialect:
 def check(options: CheckOptions) -> None:
     """Find everything in a table that does not fit the domain."""
     weight, problems, identifier = options.weight, options.problems, options.identifier
-    declared = load_domain(options.domain, options.table)
+    check_order(options.domain, options.table)
+    declared, to_choose = with_stand_ins(domain_text(options.domain))
     declared_weighting(weight, options.max_weight)
     table = scan(options.table, dialect=declared.table)
     advice = delimiter_advice(table.kinds, declared.table)
@@ -93,13 +96,19 @@ def check(options: CheckOptions) -> None:
         print_json({**seen.document(), "unused_columns": unused, "private_problems": problems})
     else:
         _report(seen, unused, problems, counted=declared.person is not None)
-        command = next_command("fit", options.domain, options.table, output="publication.json")
         if not seen.refused:
-            say(f"The table fits the domain. Nothing was spent.\nNext: {legible(command)}")
+            _say_next(options, choose=bool(to_choose))
     if seen.broken:
         raise FileError(seen.broken)
     if seen.refused:
         raise DomainError("the table does not fit the domain. Every kind of problem is in the list above.")
+
+
+def _say_next(options: CheckOptions, *, choose: bool) -> None:
+    """Say that the table fits, and how to go on: ranges are chosen first, where any is to be."""
+    step, output = ("choose", "chosen.toml") if choose else ("fit", "publication.json")
+    command = next_command(step, options.domain, options.table, output=output)
+    say(f"The table fits the domain. Nothing was spent.\nNext: {legible(command)}")
 
 
 class _Kinds:

@@ -23,18 +23,22 @@ from expost.cli.base import (
 )
 from expost.cli.commands import ChooseOptions
 from expost.cli.ledger import named_account
+from expost.cli.plan import check_order
 from expost.cli.private_files import check_public
 from expost.cli.words import next_command
 from expost.data.choices import RangeChoice
-from expost.data.domain import Domain
-from expost.data.ranges import AskedRanges
+from expost.data.domain import Domain, domain_text
+from expost.data.lazy import LazyTable
+from expost.data.ranges import AskedRanges, Column, ReadAs
 from expost.data.tables import scan
-from expost.exceptions import DomainError
+from expost.exceptions import DomainError, FileError
 from expost.fitting.choose import choose_ranges
 from expost.ledger import Account
 
 # By how many bytes the numbers that are chosen may lengthen the file that has the ends of grids.
 _LONGER = 10_000
+# The probability that a bound is off by more than is said beforehand.
+_FAILURE = 0.05
 
 
 def choose(options: ChooseOptions) -> None:
@@ -48,8 +52,7 @@ def choose(options: ChooseOptions) -> None:
         options.output, inputs=(options.domain, options.table, *table.paths), overwrite=options.force
     )
     _announce(options, asked)
-    with show_progress("Reading the table and checking it"):
-        columns = asked.read(table)
+    columns = _read(asked, table)
     there = sys.stdin.isatty() and sys.stderr.isatty()
     if not options.yes and there and not typer.confirm("Spend it?", err=options.as_json):
         error_console.print("Nothing was spent or written.")
@@ -69,6 +72,16 @@ def choose(options: ChooseOptions) -> None:
         _show(options, domain, chosen)
 
 
+def _read(asked: AskedRanges, table: LazyTable) -> dict[ReadAs, Column]:
+    """The columns of the table; a refusal says that nothing was spent."""
+    try:
+        with show_progress("Reading the table and checking it"):
+            return asked.read(table)
+    except (DomainError, FileError) as error:
+        refusal = error
+    raise type(refusal)(f"{refusal} Nothing was spent.")
+
+
 @contextmanager
 def _said_to_be_spent(account: Account | None) -> Iterator[None]:
     """Warn where choices are counted by a ledger, and cannot be written."""
@@ -83,11 +96,8 @@ def _said_to_be_spent(account: Account | None) -> Iterator[None]:
 
 def _asked(options: ChooseOptions) -> AskedRanges:
     epsilon = check_positive("epsilon", options.epsilon)
-    try:
-        text = options.domain.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise DomainError("the domain file must be text in UTF-8. Save it again as UTF-8.") from None
-    return AskedRanges.from_toml(text, epsilon)
+    check_order(options.domain, options.table)
+    return AskedRanges.from_toml(domain_text(options.domain), epsilon)
 
 
 def _announce(options: ChooseOptions, asked: AskedRanges) -> None:
@@ -95,6 +105,10 @@ def _announce(options: ChooseOptions, asked: AskedRanges) -> None:
     count, epsilon, out = len(asked.ends), options.epsilon, output_console(options.as_json)
     say(f"Will spend   epsilon {epsilon:g} at delta 0, once, for {whom}:", to=out)
     say(f"             {count} choice{'s' * (count != 1)} of {epsilon / count:.4g} each", to=out)
+    off = max(one.missed_by(_FAILURE) for one in asked.ends)
+    enough = max(one.missed_by(_FAILURE) / min(one.level, 1.0 - one.level) for one in asked.ends)
+    say(f"Expect       each bound within {off:,.0f} people of the best candidate, 95% of the time;", to=out)
+    say(f"             fewer than lie beyond it, from about {float(f'{enough:.2g}'):,.0f} people on", to=out)
     say(f"Will write   {legible(options.output)}  (public)", to=out)
 
 

@@ -54,12 +54,17 @@ def plan(domain: Path, options: PlanOptions, as_json: bool) -> None:
 
 def load_domain(path: Path, table: Path | None = None) -> Domain:
     """Read a domain file; a table in its place is recognised by its name."""
+    check_order(path, table)
+    return Domain.load(path)
+
+
+def check_order(path: Path, table: Path | None) -> None:
+    """Refuse a table in the place of a domain file."""
     if path.suffix.lower() in TABLES and path.is_file():
         both = "" if table is None or table.suffix.lower() != ".toml" else f": {table} {path}"
         raise FileError(
             f"the domain file comes first, and then the table{both}; got {path.name!r} in its place."
         )
-    return Domain.load(path)
 
 
 def declared_weighting(weight: str | None, max_weight: float, rows: int | None = None) -> Weighting:

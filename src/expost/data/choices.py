@@ -176,6 +176,17 @@ class RangeChoice(Choice):
         """What it reads of a table: a column, with a number for missing values."""
         return self.column, self.missing
 
+    def missed_by(self, failure: float) -> float:
+        r"""How many people more than the best candidate's may lie between the chosen one and the quantile.
+
+        .. math:: 2\max\{q, 1 - q\}\,\log(k/\rho)/\epsilon
+
+        More of them have probability at most :math:`\rho`, the ``failure``, together: each of the :math:`k`
+        candidates that is so far off has :math:`\rho/k` at most. Public.
+        """
+        share = max(self.level, 1.0 - self.level)
+        return 2.0 * share * math.log(len(self.candidates) / failure) / self.epsilon
+
     def cells(self, values: FloatArray) -> IntArray:
         """The first candidate that is not below each value, or their number where all are."""
         return np.searchsorted(np.array(self.candidates), values, side="left")

@@ -32,6 +32,15 @@ MOST_ROWS = 1_000_000
 """The largest number of rows that can be declared for a person."""
 
 
+def domain_text(path: str | os.PathLike[str]) -> str:
+    """The text of a domain file, or DomainError."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        # Its names and texts are published: none of them may be guessed.
+        raise DomainError("the domain file must be text in UTF-8. Save it again as UTF-8.") from None
+
+
 class Domain(Summarized, Texts):
     """What is publicly known about a record: declared, never learnt from a table.
 
@@ -258,12 +267,7 @@ class Domain(Summarized, Texts):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a domain file, or raise DomainError; ``expost init`` writes one to fill in."""
-        try:
-            text = Path(path).read_text(encoding="utf-8-sig")
-        except UnicodeDecodeError:
-            # Its names and texts are published: none of them may be guessed.
-            raise DomainError("the domain file must be text in UTF-8. Save it again as UTF-8.") from None
-        return cls.from_toml(text)
+        return cls.from_toml(domain_text(path))
 
     @classmethod
     def from_toml(cls, text: str, *, change: Callable[[dict[str, Any]], None] | None = None) -> Self:

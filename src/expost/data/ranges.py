@@ -168,8 +168,7 @@ class AskedRanges:
     @classmethod
     def from_toml(cls, text: str, epsilon: float) -> Self:
         """Read the text of a domain file, or raise DomainError; all choices share the budget equally."""
-        found: list[dict[str, Any]] = []
-        domain = Domain.from_toml(text, change=lambda content: found.extend(_taken_out(content)))
+        domain, found = with_stand_ins(text)
         if not found:
             raise DomainError(
                 f'the domain file asks for no choice. Write `low = "{PRIVATE}"` or `high = "{PRIVATE}"` for '
@@ -199,6 +198,12 @@ class AskedRanges:
         return self.domain.model_copy(
             update={"features": features, "label": label, "choices": (*before, *chosen)}
         )
+
+
+def with_stand_ins(text: str) -> tuple[Domain, list[dict[str, Any]]]:
+    """The domain of a file, with ends of grids for bounds, and what is to be chosen, if anything is."""
+    found: list[dict[str, Any]] = []
+    return Domain.from_toml(text, change=lambda content: found.extend(_taken_out(content))), found
 
 
 def _taken_out(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
