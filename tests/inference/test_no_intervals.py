@@ -29,6 +29,7 @@ def test_intervals_are_refused_and_the_sentence_says_why(name):
     assert np.all(np.isnan(table.standard_errors))
     assert why in table.notes[-1]
     assert table.notes[-1].count(". ") == 0
+    assert "even its sign may be the noise" in table.notes[-1]
     with pytest.raises(PublicationError, match="inference needs the logistic or the softmax loss"):
         publication.predict_proba(X, interval=0.95)
 

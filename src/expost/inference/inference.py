@@ -110,6 +110,8 @@ _SCATTER = {
 # From here on, in standard errors, what undoing the penalty leaves is worth a warning.
 _BENT = 0.5
 
+_UNSURE = "how far noise moved each coefficient is not known: even its sign may be the noise's."
+
 
 @dataclass(frozen=True, eq=False)
 class Inference:
@@ -138,15 +140,13 @@ class Inference:
             )
         if self.release.corners is not None:
             raise PublicationError(
-                "no intervals are known for a model with an L1 penalty or bounds; use its coefficients and "
-                "predictions without them."
+                f"no intervals are known for a model with an L1 penalty or bounds; {_UNSURE}"
             )
         if not isinstance(plan.loss, Likelihood):
             name = describe(plan.loss)["name"]
             raise PublicationError(
                 "inference needs the logistic or the softmax loss, whose Hessian says how much the gradient "
-                f"varies, but this publication has {name}{_SCATTER.get(name, '')}; use its coefficients "
-                "without intervals."
+                f"varies, but this publication has {name}{_SCATTER.get(name, '')}; {_UNSURE}"
             )
         if self.release.hessian is None:
             raise PublicationError(
@@ -288,7 +288,7 @@ def _of_classes(
 
 
 _NO_INTERVALS = (
-    "No intervals are known for a model with an L1 penalty or bounds. A coefficient that is not used is "
+    f"No intervals are known for a model with an L1 penalty or bounds; {_UNSURE} One that is not used is "
     "exactly zero; its column may still matter a little."
 )
 
