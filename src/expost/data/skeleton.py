@@ -20,6 +20,7 @@ _OPENING = f"""\
 #
 # Each feature is of one of six kinds:
 #   kind = "number"    low = 0.0  high = 120.0        beyond them it counts as the bound
+#                      nobody knows them? low = "private" and a grid: expost choose
 #   kind = "category"  categories = ["a", "b"]        any other value is refused
 #   kind = "yes_no"                                   yes/no, true/false or 1/0
 #   kind = "date"      low = 1900-01-01  high = 2030-12-31     counts days
