@@ -211,6 +211,7 @@ def test_a_bad_domain_file_is_refused_in_one_sentence(text, words):
         ("{x}", "not valid TOML"),
         ('[[features]]\nname = "x"\nkind = "number"\nlow = 0\n', "`high` of the feature 'x' is missing"),
         ('[[features]]\nname = "x"\nkind = "text"\n', "`kind` of the feature 'x' must be one of"),
+        ('[label]\nname = "y"\nkind = "yes_no"\n', r'write kind = "classes" and classes = \["no", "yes"\]'),
         ('[[features]]\nname = "x"\nlow = 0\n', "`kind` of the feature 'x' is missing"),
         ('[[features]]\nkind = "yes_no"\n', "`name` of feature number 1 is missing"),
         (
@@ -235,11 +236,11 @@ def test_a_bad_domain_file_is_refused_in_one_sentence(text, words):
     ],
 )
 def test_what_is_wrong_with_a_file_is_said_in_one_sentence_of_ours(text, words):
-    rest = '[label]\nname = "y"\nkind = "classes"\nclasses = ["a", "b"]\n'
+    label = '[label]\nname = "y"\nkind = "classes"\nclasses = ["a", "b"]\n'
     if text and "features" not in text:
         text += '[[features]]\nname = "x"\nkind = "yes_no"\n'
     with pytest.raises(DomainError, match=words) as refusal:
-        expost.Domain.from_toml(text + rest)
+        expost.Domain.from_toml(text + label * ("[label]" not in text))
     assert "\n" not in str(refusal.value)
     assert not any(theirs in str(refusal.value) for theirs in ("Input should", "Field required", "pydantic"))
 

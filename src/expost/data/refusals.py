@@ -29,10 +29,15 @@ _SENTENCES = {
     "missing": "{key} is missing",
     "extra_forbidden": "{key} {unknown}",
     "union_tag_not_found": "`kind`{owner} is missing",
-    "union_tag_invalid": "`kind`{owner} must be one of {choices}; got {got}",
+    "union_tag_invalid": "`kind`{owner} must be one of {choices}; got {got}{instead}",
     "too_short": "{key} must have {min_length} entries or more",
     "greater_than": "{key} must be above {gt:g}; got {got}",
     "literal_error": "{key} must be {choices}; got {got}",
+}
+# What a label has in place of the kind of a feature.
+_INSTEAD = {
+    (" of the label", "yes_no"): '; write kind = "classes" and classes = ["no", "yes"]',
+    (" of the label", "category"): '; write kind = "classes", and `classes` in place of `categories`',
 }
 _LONGEST = 60
 # What a skeleton of a domain file holds in place of each value that must be declared.
@@ -94,7 +99,9 @@ def _said(first: Any, owner: str, rest: list[Any], keys: Collection[str]) -> str
         choices = context.get("expected_tags", context.get("expected", "")).replace("'", '"')
         got = _shown(context.get("tag", first["input"]))
         unknown = _unknown("".join(map(str, where[-1:])), keys)
+        instead = _INSTEAD.get((owner, context.get("tag")), "")
         words = {"key": key, "owner": owner, "choices": choices, "got": got, "unknown": unknown}
+        words["instead"] = instead
         return _SENTENCES[kind].format(**context | words)
     if family in _KINDS and kind.endswith(("_type", "_number", "_parsing")):
         entry = "every entry of " * isinstance((None, *rest)[-1], int)
