@@ -77,7 +77,9 @@ def test_a_column_that_is_spelt_otherwise_is_pointed_to(tmp_path):
     result = run("check", domain, table)
     assert refused(result, "does not fit")
     assert "the table has no such column" in result.stdout
-    assert "Perhaps the table means age by its column Age ." in result.stdout
+    assert (
+        "Is 'Age ' of the table what the domain file calls 'age'? Then rename one of them." in result.stdout
+    )
 
 
 def test_bounds_that_clip_are_told_but_not_refused(tmp_path):

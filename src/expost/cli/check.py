@@ -156,7 +156,8 @@ def _guess_names(lacking: list[str], unused: list[str]) -> None:
     folded = {name.casefold(): name for name in reversed(unused)}
     for column in lacking:
         for close in get_close_matches(column.casefold(), folded, n=1):
-            say(f"Perhaps the table means {legible(column)} by its column {legible(folded[close])}.")
+            there, here = legible(folded[close]), legible(column)
+            say(f"Is '{there}' of the table what the domain file calls '{here}'? Then rename one of them.")
 
 
 def _report(seen: _Kinds, unused: list[str], problems: Path | None, *, counted: bool) -> None:
