@@ -209,10 +209,15 @@ def test_wrong_usage_exits_with_status_two(tmp_path):
 
 @pytest.mark.parametrize(
     ("option", "text", "words"),
-    [("--epsilon", "abc", "not a number"), ("--models", "2.5", "not a whole number")],
+    [
+        ("--epsilon", "abc", "not a number"),
+        ("--models", "2.5", "not a whole number"),
+        ("--rows", "3k", "not a number"),
+        ("--report", "levrage", "not one of 'independent', 'leverage', 'dependent', 'adaptive'"),
+    ],
 )
-def test_an_option_that_is_no_number_is_quoted(tmp_path, option, text, words):
-    result = run("plan", ward(tmp_path)[0], option, text, env={"COLUMNS": "200"})
+def test_an_option_that_cannot_be_is_quoted(tmp_path, option, text, words):
+    result = run("rehearse", ward(tmp_path)[0], option, text, env={"COLUMNS": "200"})
     assert result.exit_code == 2
     assert f"'{option}': '{text}' is {words}." in result.output
 

@@ -161,6 +161,7 @@ def test_weights_do_not_change_what_a_cell_counts():
     [
         ({"loss": expost.SoftmaxLoss(3)}, "two classes"),
         ({"loss": "smoothed_pinball"}, "two classes"),
+        ({"loss": "bounded_poisson"}, 'kind = "number"'),
         ({"loss": expost.LogisticLoss(soft=True)}, "two classes"),
         ({"unit": "person"}, "unit='person'"),
         ({"report": "leverage", "split": 0.9}, "share of its own"),

@@ -56,6 +56,8 @@ class _Command(_Flags, TyperCommand):
             return super().parse_args(ctx, args)
         except Exception as error:
             said: Any = error  # whichever parser is underneath, what it says is its message
+            if hasattr(said, "message"):
+                said.message = said.message.removeprefix("Value error, ")
             if re.search(r"unexpected extra.*\.(csv|parquet)\b", getattr(said, "message", "")):
                 said.message += ". For several files, name their folder or a pattern in quotes."
             raise

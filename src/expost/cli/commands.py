@@ -152,11 +152,11 @@ Effect = Literal["none", "weak", "medium", "strong"]
 def rehearse(
     *,
     domain: Path = DOMAIN,
-    rows: int = option(
+    rows: int = number(
         ..., "How many rows the table will have; how many people where the domain has a person."
     ),
     effect: Effect = option("medium", "How strongly the invented outcome depends on the features."),
-    tables: int = option(7, "How many tables to invent at each of three budgets."),
+    tables: int = number(7, "How many tables to invent at each of three budgets."),
     options: PlanOptions,
     as_json: bool = AS_JSON,
 ) -> None:

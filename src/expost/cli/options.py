@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import EllipsisType
 from typing import Any, Literal
 
 import typer
@@ -33,9 +34,9 @@ def option(
     return typer.Option(default, *names, metavar=metavar, help=explanation, rich_help_panel=panel)
 
 
-def number(default: float | None, explanation: str, *, panel: str | None = None) -> Any:
-    """An option that takes a number, whole where its default is, by the rule for all numbers."""
-    read: Callable[[str], float] = whole_number if isinstance(default, int) else numeral
+def number(default: float | EllipsisType | None, explanation: str, *, panel: str | None = None) -> Any:
+    """An option that takes a number, whole where its default is or it must be given; one rule for all."""
+    read: Callable[[str], float] = whole_number if isinstance(default, int) or default is ... else numeral
 
     def parser(text: Any) -> float:
         try:
@@ -148,9 +149,10 @@ class PlanOptions:
         False,
         "Of two classes: publish a noisy histogram of scores for a tenth of the budget, correct "
         "probabilities by it, and cut gradients shorter. It pays at epsilon 1 or more, for classes that can "
-        "be told apart well and a few hundred rows or more, ten or more for each column. Of a number: "
-        "publish five noisy sums of predictions and errors for 3% of the budget and correct predictions by "
-        "them. It pays for skewed outcomes, such as days in hospital.",
+        "be told apart well and a few hundred rows or more, ten or more for each column. Of an outcome with "
+        'kind = "number": publish five noisy sums of predictions and errors for 3% of the budget and correct '
+        "predictions by them. It pays for skewed ones, such as days in hospital; a count has no such "
+        "correction.",
         "--recalibrate",
         panel=_EXPERTS,
     )

@@ -208,8 +208,8 @@ def _check_recalibration(target: Target, split: Any, calibration: str) -> None:
         return
     if recalibration_of(target.loss) is None:
         problem = (
-            "for another loss than the logistic one of two classes and the pseudo-Huber one of a number: "
-            "nothing is published that corrects its predictions"
+            "for another loss than the logistic one of two classes and the pseudo-Huber one of an outcome of "
+            'kind = "number": nothing is published that corrects its predictions'
         )
     elif target.unit != "row":
         problem = (
