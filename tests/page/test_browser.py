@@ -211,6 +211,11 @@ def test_an_unknown_answer_is_the_worst_it_may_have_been(open_page):
     visit.fill(kidney.ANSWERS)
     known = visit.figure("total")[0]
     visit.page.locator("#field-3-unknown").check()
+    # An answer counts as soon as it is given, before she goes on to another question.
+    visit.page.locator("#field-3-1").check()
+    assert visit.figure("total") == [known]
+    visit.page.locator("#field-3-unknown").check()
+    assert visit.text("#field-3-message") == "Not known: the page takes the value with the highest limit."
     both = [[*kidney.ANSWERS[:3], word, *kidney.ANSWERS[4:]] for word in ("yes", "no")]
     assert visit.figure("total") == pytest.approx(
         [pages.by_python(publication, both, [USUAL] * 2)[:, 3].max()], rel=1e-9

@@ -29,14 +29,14 @@ export class ChoiceControl extends Control {
 
   button(text, i) {
     const input = element("input", { type: "radio", name: this.id, id: `${this.id}-${i}`, value: String(i) });
-    input.addEventListener("change", () => this.untick());
+    input.addEventListener("input", () => this.untick());
     return { input, label: element("label", {}, input, text) };
   }
 
   makeMenu(titles, described) {
     const options = ["", ...titles].map((text, i) => element("option", { value: String(i - 1), textContent: text || say("form.choose") }));
     const menu = element("select", { id: this.id, attributes: { "aria-describedby": described } }, ...options);
-    menu.addEventListener("change", () => this.untick());
+    menu.addEventListener("input", () => this.untick());
     return menu;
   }
 

@@ -64,7 +64,7 @@ export class Control {
   // A box to tick in the place of an answer.
   extra(kind, text) {
     const box = element("input", { type: "checkbox", id: `${this.id}-${kind}` });
-    box.addEventListener("change", () => {
+    box.addEventListener("input", () => {
       if (box.checked) this.clear(box);
     });
     this.extras.push({ kind, box });
