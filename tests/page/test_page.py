@@ -151,6 +151,15 @@ def test_the_form_asks_once_for_what_several_publications_share():
     names = [field["name"] for field in numbers["fields"]]
     assert names == [*(feature.name for feature in pages.FEATURES), "ill", "score"]
     assert [one["outcome"] for one in numbers["publications"]] == [5, 6]
+    # Questions of one group stand together, whatever is declared between them.
+    money = {place: pages.FEATURES[place].model_copy(update={"group": "Money"}) for place in (1, 4)}
+    features = [money.get(place, one) for place, one in enumerate(pages.FEATURES)]
+    domain = first.domain.model_copy(update={"features": tuple(features)})
+    public = {"classes": domain.classes, "feature_names": domain.column_names, "domain": domain}
+    numbers = payload([expost.Publication.from_release(first.release, **public)])
+    names = [field["name"] for field in numbers["fields"]]
+    assert names == ["age", "ward", "smoker", "income", "insured", "ill"]
+    assert numbers["publications"][0]["features"] == [0, 3, 1, 2, 4]
 
 
 def test_conflicting_declarations_of_a_name_are_refused():

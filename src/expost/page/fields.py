@@ -22,7 +22,7 @@ _WORDS = frozenset(FieldTexts.text_names) - {"unit"}
 # A field's role, its name, and how many of the same role and name come before it.
 _Key = tuple[str, str, int]
 
-# In the order of the form: outcomes come last, as in a table.
+# In the order of a table: outcomes come last.
 _ROLES = ("feature", "weight", "outcome")
 
 
@@ -51,7 +51,10 @@ class Form:
                     "both; make a page for each."
                 )
             fields[key] = field | fields[key]
-        order = sorted(fields, key=lambda key: _ROLES.index(key[0]))
+        roles = sorted(fields, key=lambda key: _ROLES.index(key[0]))
+        headings = [_heading(key, fields[key]) for key in roles]
+        # Questions under one heading stand together: a file without names is read in the order of the form.
+        order = sorted(roles, key=lambda key: headings.index(_heading(key, fields[key])))
         places = {key: place for place, key in enumerate(order)}
         used = []
         for own in asked:
@@ -59,6 +62,11 @@ class Form:
             (outcome,), weight = of_role["outcome"], next(iter(of_role["weight"]), None)
             used.append({"features": of_role["feature"], "outcome": outcome, "weight": weight})
         return cls(tuple(fields[key] for key in order), tuple(used))
+
+
+def _heading(key: _Key, field: dict[str, Any]) -> str | bool:
+    """Under what a question stands: its group, or whether it is an outcome, for which the page has words."""
+    return field.get("group") or key[0] == "outcome"
 
 
 def _encoding(field: dict[str, Any]) -> dict[str, Any]:
