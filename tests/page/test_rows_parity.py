@@ -96,13 +96,16 @@ def test_unknown_answers_count_as_the_worst_that_they_can_have_been(report):
 
 
 def test_a_time_is_asked_for_by_the_periods_that_were_seen(open_page):
+    """Of the answers one is true, whatever happened and however far the record goes."""
     visit = open_page(published(TIME, "independent"))
     field = len(visit.fields) - 1
     titles = [one.strip() for one in visit.page.locator(f"#field-{field} option").all_inner_texts()]
-    assert titles[1:4] == [
-        "No, and the record ends before 2.5 months",
-        "No, not within 2.5 months",
-        "Yes, after 0 to 2.5 months",
+    assert titles[1:5] == [
+        "No, record of under 2.5 months",
+        "No, record of 2.5 to under 5 months",
+        "Yes, within 2.5 months",
+        "No, record of 5 to under 7.5 months",
     ]
-    assert titles[-1] == "Yes, after 10 to 12.5 months"
+    assert titles[-2:] == ["No, not within 12.5 months", "Yes, after more than 10, up to 12.5 months"]
     assert len(set(titles)) == 12
+    assert visit.page.locator(f"label[for=field-{field}]").inner_text() == "died: did it happen, and when?"

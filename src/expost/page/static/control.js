@@ -21,12 +21,12 @@ function defaultWord(field) {
 }
 
 // Whether it happened, and when: from the code of the outcome, which counts periods twice.
-function timeTitle({ length, unit }, code) {
-  const periods = Math.floor(code / 2);
-  const ends = periods ? [periods - 1, periods] : [0, 1]; // code 0: not even the first period was seen to its end
-  const [low, high] = ends.map((end) => shown(Number((end * length).toPrecision(12))));
-  const text = code % 2 ? "form.happened" : periods ? "form.followed" : "form.ended";
-  return say(text, { low, high, unit: unit ?? "" }).trim();
+function timeTitle({ name, periods, length, unit }, code) {
+  const [seen, event] = [Math.floor(code / 2), code % 2 === 1];
+  const [from, to] = event ? [seen - 1, seen] : seen < periods ? [seen, seen + 1] : [0, seen];
+  const [low, high] = [from, to].map((end) => shown(Number((end * length).toPrecision(12))));
+  const text = event ? (from ? "happened" : "happened_first") : seen === periods ? "followed" : from ? "ended_later" : "ended";
+  return say(`form.${text}`, { low, high, unit: unit ?? `(${name})` });
 }
 
 // What an answer is shown as, with its unit.
@@ -47,7 +47,7 @@ export const sampleNumber = (field) => shown(field.example ?? (field.low === nul
 const QUESTIONS = { count: "form.counted", ordered: "form.which", time: "form.when" };
 
 const questionOf = (field) => {
-  const name = titleOf(field);
+  const name = field.title ?? (field.asked === "time" ? field.event : titleOf(field));
   return field.question ?? (field.asked && !(field.asked === "count" && field.unnamed !== undefined) ? say(QUESTIONS[field.asked], { name }) : name);
 };
 
