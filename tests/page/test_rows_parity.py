@@ -109,3 +109,27 @@ def test_a_time_is_asked_for_by_the_periods_that_were_seen(open_page):
     assert titles[-2:] == ["No, not within 12.5 months", "Yes, after more than 10, up to 12.5 months"]
     assert len(set(titles)) == 12
     assert visit.page.locator(f"label[for=field-{field}]").inner_text() == "died: did it happen, and when?"
+
+
+def pasted(visit, text):
+    """The code that the page reads for the outcome, the last question, or None."""
+    visit.page.locator("#paste").fill(text)
+    visit.page.locator("#check").click()
+    place = int(visit.page.locator(f"#field-{len(visit.fields) - 1}").input_value())
+    return None if place < 0 else float(visit.fields[-1]["classes"][place])
+
+
+def test_a_time_is_read_with_the_column_of_its_event(open_page):
+    """As the library reads it; a time alone says too little, and is no code of an outcome."""
+    visit = open_page(published(TIME, "independent"))
+    visit.page.evaluate("document.getElementById('from').open = true")
+    assert "smoker, insured, months, died." in visit.text("#names-note")
+    times = [0.0, 2.0, 2.5, 2.6, 5.000000001, 11.0, 12.5, 13.0]
+    events = ["no", "yes"] * 4
+    for time, event in [*zip(times, events, strict=True), *zip(times, events[::-1], strict=True)]:
+        code = TIME.coded(np.array([time]), np.array([event], dtype=object))[0]
+        assert pasted(visit, f"died;months [months]\n{event};{time!r}".replace(".", ",")) == code
+    assert pasted(visit, 'months\n"Yes, within 2.5 months"') == 3.0
+    for text, cell in (("months\n5", "5"), ("died\nyes", "yes"), ("months;died\n-1;no", "-1; no")):
+        assert pasted(visit, text) is None
+        assert f"“{cell}” in your file cannot be read." in visit.text("#preview")

@@ -1,8 +1,8 @@
 // Her own table as answers: which column is which question, and what each cell says.
 
 import { readDate } from "./calendar.js";
-import { dateTitle, sampleNumber } from "./control.js";
-import { placeInCycle, Refusal, UNKNOWN, yesOrNo } from "./encoding.js";
+import { answerTitle, dateTitle, sampleNumber } from "./control.js";
+import { placeInCycle, Refusal, timeCode, UNKNOWN, yesOrNo } from "./encoding.js";
 import { say, titleOf } from "./language.js";
 import { converted, markOf, readNumber, shown, unitOf } from "./notation.js";
 import { check } from "./ranges.js";
@@ -27,15 +27,21 @@ const folded = (name) => name.toLowerCase().normalize("NFKC").replace(/[^\p{L}\p
 // Names that a field goes by.
 export const namesOf = (field) => [field.name, field.title, ...(field.aliases ?? [])].filter(Boolean);
 
+// A time has a second column, which says whether it happened.
+export const eventOf = (field) => (field.asked === "time" ? [field.event] : []);
+
 // The part of a column's name before a unit in brackets, and the unit.
 function unitInName(name) {
   const found = /^(.*?)\s*[([]([^)\]]+)[)\]]\s*$/.exec(name);
   return found ? [found[1], found[2]] : [name, null];
 }
 
-// The places of the fields, by the names that they go by; the first field that has a name keeps it.
+// What a column is, by the names that fields go by; the first field that has a name keeps it.
 function placesOf(fields, spelled) {
-  const named = fields.flatMap((field, place) => namesOf(field).map((name) => [spelled(name), place]));
+  const named = fields.flatMap((field, place) => [
+    ...eventOf(field).map((name) => [spelled(name), { place, event: true }]),
+    ...namesOf(field).map((name) => [spelled(name), { place, event: false }]),
+  ]);
   return new Map(named.filter(([name]) => name !== "").reverse());
 }
 
@@ -44,12 +50,12 @@ function fieldOf(fields, exact, alike, name) {
   if (name.length > MOST_LETTERS) return null;
   const [bare, unit] = unitInName(name);
   for (const candidate of [name, bare]) {
-    const place = exact.get(candidate) ?? alike.get(folded(candidate));
-    if (place === undefined) continue;
-    if (candidate === name) return { place, factor: 1 };
-    const [number, factor] = unitOf(fields[place], `1 ${unit}`);
+    const found = exact.get(candidate) ?? alike.get(folded(candidate));
+    if (found === undefined) continue;
+    if (candidate === name) return { ...found, factor: 1 };
+    const [number, factor] = unitOf(fields[found.place], `1 ${unit}`);
     // In a unit that nobody declared, the numbers mean something else.
-    return fields[place].unit && number !== "1" ? null : { place, factor };
+    return fields[found.place].unit && number !== "1" ? null : { ...found, factor };
   }
   return null;
 }
@@ -66,9 +72,30 @@ function bestTable(fields, text) {
   const named = tried.reduce((best, one) => (one.known > best.known ? one : best));
   if (named.known > 0) return { ...named, header: true };
   const counted = tried.find(({ rows }) => rows[0]?.cells.length === fields.length);
-  if (counted) return { ...counted, header: false, columns: fields.map((_, place) => ({ place, factor: 1 })) };
+  if (counted) return { ...counted, header: false, columns: fields.map((_, place) => ({ place, event: false, factor: 1 })) };
   const found = Math.max(...tried.map(({ rows }) => rows[0]?.cells.length ?? 0));
   return refuse("no_match", { count: fields.length, found });
+}
+
+function readNumeral(field, cell, factor, mark) {
+  const [bare, stated] = unitOf(field, cell);
+  const read = readNumber(bare, mark);
+  if (read === null) throw new Refusal(field, "need_number");
+  if (read.small) throw new Refusal(field, "ambiguous", read);
+  return converted(read.text, stated === 1 ? factor : stated);
+}
+
+function readYesNo({ constants: { words } }, cell) {
+  const local = { yes: [...words.yes, folded(say("form.yes")), "ja", "j"], no: [...words.no, folded(say("form.no")), "nein"] };
+  return yesOrNo(cell, local);
+}
+
+// A time and whether it happened, as the code of the outcome.
+function readTime(numbers, field, [cell, event], factor, mark) {
+  const [time, happened] = [Number(readNumeral(field, cell, factor, mark)), readYesNo(numbers, event)];
+  if (time < 0) throw new Refusal(field, "need_number");
+  if (happened === null) throw new Refusal(field, "need_yes_no");
+  return timeCode(field, time, happened === numbers.constants.words.yes[0]);
 }
 
 function readCell(numbers, field, cell, factor, mark) {
@@ -78,42 +105,41 @@ function readCell(numbers, field, cell, factor, mark) {
     return found;
   }
   if (field.kind === "number") {
-    if (/^[+-]?nan$/i.test(cell)) return "";
-    const [bare, stated] = unitOf(field, cell);
-    const read = readNumber(bare, mark);
-    if (read === null) throw new Refusal(field, "need_number");
-    if (read.small) throw new Refusal(field, "ambiguous", read);
-    return converted(read.text, stated === 1 ? factor : stated);
+    return /^[+-]?nan$/i.test(cell) ? "" : readNumeral(field, cell, factor, mark);
   }
-  if (field.kind === "yes_no") {
-    const { words } = numbers.constants;
-    const local = { yes: [...words.yes, folded(say("form.yes")), "ja", "j"], no: [...words.no, folded(say("form.no")), "nein"] };
-    return yesOrNo(cell, local) ?? cell;
-  }
+  if (field.kind === "yes_no") return readYesNo(numbers, cell) ?? cell;
   const date = field.cycle ? readDate(cell) : null;
   if (date !== null) return placeInCycle(field, date);
   const values = field.categories ?? field.classes;
+  if (field.asked === "time") {
+    // A time alone does not say whether it happened, and is no code of the outcome.
+    const found = values.find((value) => folded(answerTitle(numbers, field, value)) === folded(cell));
+    if (found === undefined) throw new Refusal(field, "need_choice");
+    return found;
+  }
   if (values.includes(cell)) return cell;
   const bare = cell.length > MOST_LETTERS ? "" : folded(cell);
   const alike = (one) => folded(one) === bare && bare !== "";
-  const place = values.findIndex((value, i) => alike(value) || (field.titles?.[i] && alike(field.titles[i])));
+  const place = values.findIndex((value) => alike(value) || alike(answerTitle(numbers, field, value)));
   if (place >= 0) return values[place];
   const number = readNumber(cell, mark)?.text;
   return values.find((value) => number !== undefined && value.trim() !== "" && Number(value) === Number(number)) ?? cell;
 }
 
-// One cell as an answer. An empty one is undefined where nothing is declared for that, and UNKNOWN for a weight; so is a
-// word for a missing value. What cannot be read is undefined too, and goes to the list of problems.
-function answerOf(numbers, column, { cells }, i, mark, problems) {
-  const field = numbers.fields[column.place];
-  const cell = numbers.missing_words.includes(cells[i].trim()) ? "" : cells[i];
+// One cell as an answer, or the two of a time. An empty one is undefined where nothing is declared for that, and UNKNOWN
+// for a weight; so is a word for a missing value. What cannot be read is undefined too, and goes to the list of problems.
+function answerOf(numbers, { place, factor }, found, mark, problems) {
+  const field = numbers.fields[place];
+  const cells = found.map((one) => (numbers.missing_words.includes(one.trim()) ? "" : one));
+  const cell = cells.includes("") ? "" : cells.join("; ");
   const counts = field.missing !== null && field.missing !== undefined;
   const empty = counts ? "" : field.role === "weight" ? UNKNOWN : undefined;
   if (cell === "" && !counts) return empty;
   try {
-    const answer = cell === "" ? "" : readCell(numbers, field, cell, column.factor, mark);
+    const read = () => (cells.length > 1 ? readTime(numbers, field, cells, factor, mark) : readCell(numbers, field, cell, factor, mark));
+    const answer = cell === "" ? "" : read();
     if (answer === "" && !counts) return empty;
-    check(numbers, column.place, answer);
+    check(numbers, place, answer);
     return answer;
   } catch (problem) {
     if (!(problem instanceof Refusal)) throw problem;
@@ -121,7 +147,7 @@ function answerOf(numbers, column, { cells }, i, mark, problems) {
       Object.entries({ example: sampleNumber(field), ...problem.named }).map(([key, value]) => [key, typeof value === "number" ? shown(value) : value]),
     );
     const short = cell.length > 40 ? `${cell.slice(0, 39)}…` : cell;
-    problems.push({ place: column.place, text: say("file.cell", { cell: short, reason: say(`form.${problem.key}`, named) }) });
+    problems.push({ place, text: say("file.cell", { cell: short, reason: say(`form.${problem.key}`, named) }) });
     return undefined;
   }
 }
@@ -138,14 +164,20 @@ export function readTable(numbers, text) {
   if (body.length === 0) refuse("no_rows");
   if (body.length > MOST_ROWS) refuse("too_long", { count: MOST_ROWS });
   columns.forEach((column, i) => {
-    const first = columns.findIndex((one) => one !== null && one.place === column?.place);
+    const first = columns.findIndex((one) => one !== null && one.place === column?.place && one.event === column.event);
     if (column !== null && first < i) refuse("twice", { title: titleOf(fields[column.place]), first: names[first], second: names[i] });
   });
   const uneven = body.find(({ cells }) => cells.length !== names.length);
   if (uneven) refuse("wrong_count", { line: uneven.line, found: uneven.cells.length, count: names.length });
-  const numeric = columns.flatMap((column, i) => (column && fields[column.place].kind === "number" && !fields[column.place].date ? [i] : []));
+  const isNumeric = ({ place, event }) => (fields[place].kind === "number" && !fields[place].date) || (fields[place].asked === "time" && !event);
+  const numeric = columns.flatMap((column, i) => (column && isNumeric(column) ? [i] : []));
   const mark = markOf(body.flatMap(({ cells }) => numeric.map((i) => cells[i])), separator);
-  const places = columns.filter((column) => column !== null).map(({ place }) => place);
+  const places = [...new Set(columns.filter((column) => column !== null).map(({ place }) => place))];
+  // The columns of an answer: one, or a time's and after it that of the event.
+  const sources = places.map((place) => {
+    const own = columns.flatMap((column, i) => (column?.place === place ? [{ ...column, i }] : []));
+    return own.sort((one, other) => Number(one.event) - Number(other.event));
+  });
   return {
     header,
     unused: names.filter((_, i) => columns[i] === null),
@@ -153,11 +185,12 @@ export function readTable(numbers, text) {
       const answers = fields.map(() => undefined);
       const cells = fields.map(() => "");
       const problems = [];
-      columns.forEach((column, i) => {
-        if (column === null) return;
-        answers[column.place] = answerOf(numbers, column, row, i, mark, problems);
-        cells[column.place] = row.cells[i];
-      });
+      for (const own of sources) {
+        const [{ place }] = own;
+        const found = own.map(({ i }) => row.cells[i]);
+        answers[place] = answerOf(numbers, own[0], found, mark, problems);
+        cells[place] = found.join("; ");
+      }
       return { line: row.line, answers, cells, places, problems };
     }),
   };

@@ -40,8 +40,9 @@ export function answerTitle({ constants }, field, answer) {
   return [shown(Number(answer)), field.unit].filter(Boolean).join("\u00a0");
 }
 
-// An example of a number for a message.
-export const sampleNumber = (field) => shown(field.example ?? (field.low === null ? 1 : (field.low + field.high) / 2));
+// An example of a number for a message; that of a time is a code, and no number that she has.
+export const sampleNumber = (field) =>
+  shown(field.asked === "time" ? field.length : (field.example ?? (field.low === null ? 1 : (field.low + field.high) / 2)));
 
 // What is asked by the kind of an outcome, where the publisher has no words for it.
 const QUESTIONS = { count: "form.counted", ordered: "form.which", time: "form.when" };

@@ -141,6 +141,15 @@ export function encodeOutcome(field, text, labels) {
   });
 }
 
+// The code of a time and of whether it happened, as TimeLabel.coded of expost.data.labels has it.
+export function timeCode({ periods, length: long }, time, happened) {
+  const [exact, whole] = [time / long, Math.round(time / long)];
+  const counted = Math.abs(exact - whole) <= 1e-9 * Math.max(whole, 1) ? whole : exact;
+  const event = happened && counted <= periods;
+  const rows = event ? Math.max(Math.ceil(counted), 1) : Math.floor(counted);
+  return String(2 * Math.min(rows, periods) + Number(event));
+}
+
 export function length(row) {
   const direct = Math.sqrt(row.reduce((sum, x) => sum + x * x, 0));
   if (Number.isFinite(direct)) return direct;

@@ -1,6 +1,6 @@
 // Opens or takes a table of hers and shows what was read. The file stays in this page's memory.
 
-import { FileRefusal, MOST_BYTES, MOST_ROWS, namesOf, readTable } from "./columns.js";
+import { eventOf, FileRefusal, MOST_BYTES, MOST_ROWS, namesOf, readTable } from "./columns.js";
 import { answerTitle } from "./control.js";
 import { UNKNOWN } from "./encoding.js";
 import { element, say, titleOf } from "./language.js";
@@ -26,7 +26,7 @@ export class OwnFile {
   constructor(numbers, places, { take, takeAll, refused, listed, limit }) {
     Object.assign(this, { numbers, places, take, takeAll, refused, listed, limit });
     const { input, open, drop, check, paste, names } = places;
-    const known = numbers.fields.filter(({ role }) => role !== "weight").map((field) => namesOf(field)[0]);
+    const known = numbers.fields.filter(({ role }) => role !== "weight").flatMap((field) => [namesOf(field)[0], ...eventOf(field)]);
     const more = known.length > MOST_NAMES ? ", …" : "";
     names.textContent = say("file.names_note", { names: known.slice(0, MOST_NAMES).join(", ") + more });
     open.addEventListener("click", () => input.click());
