@@ -317,6 +317,24 @@ def test_a_total_above_the_promise_is_shown_and_explained(open_page):
 
 @pytest.mark.slow
 def test_trying_many_records_is_noticed(open_page):
+def test_a_total_above_the_promise_that_reads_the_same_is_not_called_above(open_page):
+    publication = kidney.published(epsilon=0.1, seed=4, insecure=True)
+    asked = {"confidence": 4, "member": None, "every": False}
+    years = np.linspace(18.0, 100.0, 50).round(1).astype(str).tolist()
+    people = [[age, "m", "220", "yes", "15", "4", "1"] for age in years]
+    totals = pages.by_python(publication, people, [asked] * len(people))[:, 3]
+    place = next(
+        place
+        for place, total in enumerate(totals)
+        if total > 0.1 and right_of_hundred(total) == right_of_hundred(0.1)
+    )
+    visit = open_page(publication)
+    visit.fill(people[place])
+    visit.options(**asked)
+    assert visit.figure("total") == pytest.approx([totals[place]], rel=1e-9)
+    assert "above the promise" not in visit.text("#answer .flag")
+
+
     publication = kidney.published()
     visit = open_page(publication)
     visit.fill(kidney.ANSWERS)

@@ -106,7 +106,7 @@ function key(promise) {
 function flags(view) {
   const { total, promise, clipped, open, tried, crowded, state, insecure } = view;
   const found = insecure ? [paragraph("", "answer.void")] : [];
-  if (total !== null && promise !== null && total > promise.epsilon) found.push(element("p", {}, ...rich("answer.above")));
+  if (total !== null && promise !== null && rightOfHundred(total) > rightOfHundred(promise.epsilon)) found.push(element("p", {}, ...rich("answer.above")));
   if (total !== null && rightOfHundred(total) === 100) found.push(paragraph("", "answer.no_limit"));
   if (state === "own" && clipped.length) found.push(paragraph("", "answer.clipped", { titles: clipped.join(", ") }));
   if (state === "own" && open > 0) found.push(element("p", { textContent: sayCount("answer.open", open) }));
