@@ -78,7 +78,7 @@ def test_figures_agree_with_the_library(open_page, loss, kind):
         ("count", "en", "score: how many?"),
         pytest.param("count", "de", "score: wie viele?", marks=pytest.mark.docs),
         pytest.param("count", "fr", "score\u00a0: combien\u00a0?", marks=pytest.mark.docs),
-        pytest.param("count", "es", "score: ¿cuántos?", marks=pytest.mark.docs),
+        pytest.param("count", "es", "score: ¿cuál es el total?", marks=pytest.mark.docs),
         pytest.param("amount", "en", "score", marks=pytest.mark.docs),
         pytest.param("quantile", "en", "score", marks=pytest.mark.docs),
     ],
@@ -181,7 +181,7 @@ def test_numbers_are_read_in_the_readers_notation(open_page):
     for typed, note in (
         ("2,1", "Read as 2.1 mg/dL."),
         ("1,234", "Read as 1.234 mg/dL."),  # 1,234 would be beyond the declared bounds
-        ("186", "186 mg/dL counts as 15, the highest value that the model knows."),
+        ("186", "186 mg/dL counts as 15 mg/dL, the highest value that the model knows."),
         ("186 µmol/L", "Read as 2.1018 mg/dL."),
         ("2.1", ""),
         ("2.10", ""),
@@ -234,6 +234,8 @@ def test_an_unknown_answer_is_the_worst_it_may_have_been(open_page):
     # An answer in its place unticks the box.
     visit.page.get_by_label("What was your creatinine?", exact=True).fill("2.1")
     assert not visit.page.locator("#field-4-unknown").is_checked()
+    visit.page.locator("#field-4-missing").check()
+    assert visit.text("#field-4-message") == "Not recorded: it counts as 1 mg/dL."
 
 
 @pytest.mark.long
@@ -315,8 +317,6 @@ def test_a_total_above_the_promise_is_shown_and_explained(open_page):
     assert "The promise is an average over all that could have been released" in visit.text("#answer .flag")
 
 
-@pytest.mark.slow
-def test_trying_many_records_is_noticed(open_page):
 def test_a_total_above_the_promise_that_reads_the_same_is_not_called_above(open_page):
     publication = kidney.published(epsilon=0.1, seed=4, insecure=True)
     asked = {"confidence": 4, "member": None, "every": False}
@@ -335,6 +335,8 @@ def test_a_total_above_the_promise_that_reads_the_same_is_not_called_above(open_
     assert "above the promise" not in visit.text("#answer .flag")
 
 
+@pytest.mark.slow
+def test_trying_many_records_is_noticed(open_page):
     publication = kidney.published()
     visit = open_page(publication)
     visit.fill(kidney.ANSWERS)

@@ -14,10 +14,13 @@ export const dateTitle = (value) => {
   return day(dateOf(Number.isNaN(days) ? Number(value) : days));
 };
 
+// A number with its unit.
+const measured = (field, number) => [shown(number), field.unit].filter(Boolean).join("\u00a0");
+
 function defaultWord(field) {
   if (field.date) return dateTitle(field.missing);
   if (typeof field.missing === "boolean") return say(field.missing ? "form.yes" : "form.no");
-  return typeof field.missing === "number" ? shown(field.missing) : valueTitle(field, field.missing);
+  return typeof field.missing === "number" ? measured(field, field.missing) : valueTitle(field, field.missing);
 }
 
 // Whether it happened, and when: from the code of the outcome, which counts periods twice.
@@ -37,7 +40,7 @@ export function answerTitle({ constants }, field, answer) {
   if (field.asked === "time") return timeTitle(field, Number(answer));
   if (field.kind !== "number") return valueTitle(field, answer);
   if (field.date) return dateTitle(answer);
-  return [shown(Number(answer)), field.unit].filter(Boolean).join("\u00a0");
+  return measured(field, Number(answer));
 }
 
 // An example of a number for a message; that of a time is a code, and no number that she has.

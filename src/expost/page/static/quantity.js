@@ -72,7 +72,7 @@ export class NumberControl extends Control {
     const title = answerTitle(this.numbers, field, answer);
     for (const [key, beyond, bound] of [["high", value > field.high, field.high], ["low", value < field.low, field.low]]) {
       if (field.low !== null && beyond) {
-        return { clipped: true, note: say(`form.clipped_${key}`, { value: title, bound: shown(bound) }) };
+        return { clipped: true, note: say(`form.clipped_${key}`, { value: title, bound: answerTitle(this.numbers, field, String(bound)) }) };
       }
     }
     return changed ? { note: say("form.read_as", { value: title }) } : {};
