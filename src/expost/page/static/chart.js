@@ -48,17 +48,31 @@ export function curveChart(points, here, width, description, name, axis, label =
   return drawing;
 }
 
-// A bar for each value of a category, with the person's own marked.
+// The pixels that a letter and a line of names take.
+const [LETTER, LINE] = [8, 18];
+
+// A text in lines of so many letters, without a word in two where it fits into one.
+const linesOf = (text, letters) => text.match(new RegExp(`\\S.{0,${letters - 1}}(?!\\S)|\\S{1,${letters}}`, "gu")) ?? [text];
+
+// A bar for each value of a category, with the person's own marked. Names that are too long to stand beside the bars
+// stand above them.
 export function barChart(bars, own, width, description) {
-  const [row, label] = [34, Math.min(180, width * 0.36)];
+  const beside = Math.min(180, width * 0.36);
+  const above = bars.some(({ name }) => name.length > beside / LETTER);
+  const label = above ? 0 : beside;
+  const names = bars.map(({ name }) => (above ? linesOf(name, Math.floor(width / LETTER)) : [name]));
+  const rows = names.map((lines) => 34 + (above ? LINE * lines.length : 0));
   const most = largest([...bars.map((bar) => bar.y), 1e-9]);
-  const drawing = canvas(width, bars.length * row + 6, description);
+  const drawing = canvas(width, rows.reduce((sum, row) => sum + row, 6), description);
+  let bottom = 0;
   bars.forEach((bar, i) => {
-    const middle = i * row + 20;
+    bottom += rows[i];
+    const middle = bottom - 14;
     const long = (width - label - 80) * Math.min(bar.y / most, 1);
-    const shown = bar.name.length > label / 8 ? `${bar.name.slice(0, Math.floor(label / 8) - 1)}…` : bar.name;
+    const start = above ? { x: 0, y: middle - LINE * names[i].length } : { x: label - 10, y: middle + 5 };
+    const anchor = above ? "start" : "end";
     drawing.append(
-      svg("text", { x: label - 10, y: middle + 5, class: "label", "text-anchor": "end" }, shown),
+      ...names[i].map((line, k) => svg("text", { x: start.x, y: start.y + LINE * k, class: "label", "text-anchor": anchor }, line)),
       svg("rect", { x: label, y: middle - 9, width: Math.max(long, 2), height: 18, rx: 3, class: bar.value === own ? "bar own" : "bar" }),
       svg("text", { x: label + long + 8, y: middle + 5, class: "label" }, bar.text),
     );
