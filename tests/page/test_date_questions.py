@@ -64,6 +64,9 @@ def expected(born):
 def test_a_person_gives_a_date_in_the_form_or_in_her_own_file(open_page):
     visit = open_page(published())
     assert visit.text("#field-0-hint") == "1 March 1900 to 29 February 2024"
+    visit.open_details()
+    visit.page.locator("#along").select_option(label="born")
+    assert "Aug 1942" in " ".join(visit.page.locator("#curve text").all_text_contents())
     visit.fill(["1954-07-09", "80", "yes"])
     assert visit.figure("total") == pytest.approx([expected("1954-07-09")], rel=1e-9)
     visit.page.locator("#field-0").fill("1899-12-31")

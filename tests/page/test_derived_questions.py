@@ -156,6 +156,12 @@ def test_months_and_weekdays_are_asked_and_read_as_python_reads_dates():
 
 @pytest.mark.long
 def test_a_person_gives_a_month_or_a_date_in_her_own_file(open_page):
+    spanish = open_page(on_circles(), language="es")
+    columns = " ".join(spanish.page.locator("#published th").all_text_contents())
+    for name in ("sin(mes de seen)", "cos(día de la semana de left)", "seen sin anotar × age"):
+        assert name in columns
+    assert "constante" in columns
+    assert " of " not in columns
     visit = open_page(on_circles())
     options = visit.page.locator("#field-0 option").all_inner_texts()
     assert options[1:3] == ["January", "February"]

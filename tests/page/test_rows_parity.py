@@ -111,6 +111,28 @@ def test_a_time_is_asked_for_by_the_periods_that_were_seen(open_page):
     assert visit.page.locator(f"label[for=field-{field}]").inner_text() == "died: did it happen, and when?"
 
 
+@pytest.mark.parametrize(
+    ("language", "width"), [("de", 390), pytest.param("fr", 1280, marks=pytest.mark.docs)]
+)
+def test_experts_read_their_figures_in_their_language(open_page, language, width):
+    """Also the names of the columns, and every bar has its whole name, however narrow the page is."""
+    view = {"viewport": {"width": width, "height": 844}}
+    visit = open_page(published(TIME, "independent"), language=language, **view)
+    visit.open_details()
+    visit.page.locator("#along").select_option(label="months")
+    names = visit.page.locator("#curve text.label[x='0']").all_text_contents()
+    titles = [one.strip() for one in visit.page.locator("#field-5 option").all_inner_texts()[1:]]
+    assert " ".join(names) == " ".join(titles)
+    chart = visit.page.locator("#curve svg").bounding_box()
+    for box in (one.bounding_box() for one in visit.page.locator("#curve svg text").all()):
+        assert chart["x"] <= box["x"]
+        assert box["x"] + box["width"] <= chart["x"] + chart["width"]
+    assert "1; 0,000001" in visit.text("#figures")
+    assert {"de": "Zeitraum 5", "fr": "période 5"}[language] in visit.text("#published")
+    assert "period 5" not in visit.text("#published")
+    assert visit.overflow <= 0
+
+
 def pasted(visit, text):
     """The code that the page reads for the outcome, the last question, or None."""
     visit.page.locator("#paste").fill(text)

@@ -41,8 +41,8 @@ function tableOfRows(title, caption, rows, heads = []) {
 
 const parameters = (thing) =>
   Object.entries(thing)
-    .map(([name, value]) => (name === "name" ? value : `${name} ${value}`))
-    .join(", ");
+    .map(([name, value]) => (name === "name" ? value : `${name} ${cell(value)}`))
+    .join("; ");
 
 const classWeights = (classes, weights) => classes.map((name, i) => `${name}: ${shown(weights[i])}`).join(", ");
 
@@ -58,10 +58,35 @@ function stateOf(corners, value, i) {
   return ends.flat().join(", ");
 }
 
+// Of what a column of a cycle is the cosine or the sine.
+const CYCLES = { month: "month_of", weekday: "weekday_of" };
+
+// What the page calls columns whose names have English words: those that features make, and the intercepts of rows.
+function wordsOfColumns(fields, { features, outcome, places }) {
+  const ofFeatures = features.flatMap((place) => {
+    const { name, cycle, recorded } = fields[place];
+    const circle = cycle ? ["cos", "sin"].map((part) => [`${part}(${cycle} of ${name})`, `${part}(${say(`experts.${CYCLES[cycle]}`, { name })})`]) : [];
+    return recorded ? [...circle, [`${name} not recorded`, say("experts.not_recorded", { name })]] : circle;
+  });
+  const { asked, classes } = fields[outcome];
+  const key = asked === "time" ? "period" : "above";
+  const ofRows = Array.from({ length: places ?? 0 }, (_, i) => say(`experts.${key}`, { n: i + 1, name: classes[i] }));
+  return { ofFeatures: new Map(ofFeatures), ofRows };
+}
+
+function namesOfColumns(fields, publication) {
+  const { columns, intercept, places } = publication;
+  const { ofFeatures, ofRows } = wordsOfColumns(fields, publication);
+  const spoken = (name) => name.split(" × ").map((one) => ofFeatures.get(one) ?? one).join(" × ");
+  const own = places ?? Number(intercept);
+  const last = places ? ofRows : own ? [say("experts.intercept")] : [];
+  return [...columns.slice(0, columns.length - own).map(spoken), ...last];
+}
+
 // One column, or one for each class: the coefficients of the classes sum to zero.
-function coefficientTable(title, outcome, { loss, columns, coefficients, intercept, corners, places }) {
-  const last = intercept && !places ? columns.length - 1 : -1;
-  const names = columns.map((name, i) => (i === last ? say("experts.intercept") : name));
+function coefficientTable(title, fields, publication) {
+  const { loss, coefficients, corners, outcome: place } = publication;
+  const [names, outcome] = [namesOfColumns(fields, publication), fields[place]];
   if (loss.name !== "softmax") {
     const rows = names.map((name, i) => {
       const state = stateOf(corners, coefficients[0][i], i);
@@ -110,7 +135,7 @@ export function showDetails(place, fields, publications) {
       ...besides(publication).map((key) => element("p", { textContent: say(`experts.beside_${key}`) })),
       ...(publication.insecure ? [element("p", { textContent: publication.insecure })] : []),
       tableOfRows(title, say("experts.scales"), factsOfFile(fields, publication)),
-      coefficientTable(title, fields[publication.outcome], publication),
+      coefficientTable(title, fields, publication),
     ]),
   );
 }

@@ -3,8 +3,8 @@
 import { readPerson } from "./bounds.js";
 import { barChart, curveChart } from "./chart.js";
 import { answerTitle } from "./control.js";
-import { dateOf, daysOf, numeral, UNKNOWN } from "./encoding.js";
-import { element, say, titleOf } from "./language.js";
+import { daysOf, numeral, UNKNOWN } from "./encoding.js";
+import { element, language, say, titleOf } from "./language.js";
 import { percentText, shown } from "./notation.js";
 import { factor, percent, rounded, sureness, titleOfModel } from "./odds.js";
 
@@ -16,7 +16,7 @@ const FARTHEST = Number.MAX_VALUE / 4;
 const exact = (value, up = true) => element("data", { value: String(value), textContent: rounded(value, up) });
 
 const guarantee = ({ epsilon, delta }) =>
-  epsilon === null ? say("experts.row_none") : `${shown(epsilon)}, ${shown(delta)}`;
+  epsilon === null ? say("experts.row_none") : `${shown(epsilon)}; ${shown(delta)}`;
 
 const interval = ({ lower, upper }) => element("span", {}, exact(lower, false), " – ", exact(upper));
 
@@ -85,6 +85,13 @@ function span({ publications }, field, answer) {
   return { own, low, high, values: Array.from({ length: STEPS + 1 }, (_, i) => low + (high - low) * (i / STEPS)) };
 }
 
+// A day at the axis of a curve: the month, and which day of it where there are few.
+function dayMark({ low, high }) {
+  const few = high - low < 200 ? { day: "numeric" } : {};
+  const format = new Intl.DateTimeFormat(language(), { ...few, month: "short", year: "numeric", timeZone: "UTC" });
+  return (days) => format.format(days * 86_400_000);
+}
+
 // How the total moves with one answer; `totalOf` tells it for all answers.
 export function showCurve(place, numbers, answers, chosen, totalOf, width) {
   if (answers === null) {
@@ -101,7 +108,7 @@ export function showCurve(place, numbers, answers, chosen, totalOf, width) {
     const points = values.map((x) => ({ x, y: at(String(x)) }));
     const here = { x: Math.min(Math.max(own, low), high), y: at(answers[chosen]) };
     const axis = say("experts.axis");
-    place.replaceChildren(curveChart(points, here, width, described(points.map(({ y }) => y)), title, axis, field.date ? dateOf : null));
+    place.replaceChildren(curveChart(points, here, width, described(points.map(({ y }) => y)), title, axis, field.date ? dayMark(field) : null));
     return;
   }
   const { yes, no } = numbers.constants.words;
