@@ -410,7 +410,7 @@ def test_convex_losses_and_several_predictors_have_the_chi_law():
     assert person.unit == "person"
     assert person.fields()["unit"] == "person"
     assert "unit" not in row.fields()
-    assert "for each person with all of her rows" in str(person._repr_html_())
+    assert "for all rows of a record or person together" in str(person._repr_html_())
     profile = PrivacyProfile(SOFTMAX_LIKE, 1.0, 20.0, NoiseScales(5.0), unit="person")
     assert profile.delta(2.0).upper == pytest.approx(numeric(profile, 2.0, removing=False), rel=5e-3)
     # One gradient's direction, and the theorem of one linear predictor.
@@ -423,7 +423,7 @@ def test_the_plan_knows_its_unit():
     assert plan.unit == "person"
     assert plan != replace(plan, unit="row")
     assert plan.fields()["unit"] == "person"
-    assert "for each person with all of her rows" in str(plan._repr_html_())
+    assert "for all rows of a record or person together" in str(plan._repr_html_())
     row = calibrate(loss="logistic", report="leverage")
     assert row.unit == "row"
     assert "unit" not in row.fields()

@@ -192,7 +192,7 @@ class Composition(Summarized):
     def _summary(self) -> Summary:
         rows = [(f"{delta:g}", f"{self.epsilon_at(delta):.4g}") for delta in (1e-5, 1e-6, 1e-7, 1e-8)]
         title = f"Composition of {len(self)} publication{'s' * (len(self) != 1)} (public)"
-        notes = () if self.unit == "row" else ("for each person with all of her rows",)
+        notes = () if self.unit == "row" else ("for all rows of a record or person together",)
         return Summary(title, rows, ("δ", "ε of all together"), notes, figures=True)
 
     def __repr__(self) -> str:

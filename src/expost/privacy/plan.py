@@ -289,7 +289,7 @@ class Plan(Summarized):
 
     @property
     def _for_whom(self) -> str:
-        return "" if self.unit == "row" else ", for each person with all of her rows"
+        return "" if self.unit == "row" else ", for all rows of a record or person together"
 
     def _notes(self) -> tuple[str, ...]:
         promise = (
