@@ -111,7 +111,7 @@ def test_a_summary_names_what_coefficients_change_and_why_there_are_no_error_bar
     why = {
         "count": "how much more counts scatter than a Poisson law's do",
         "amount": "how far amounts scatter around their mean",
-        "quantile": "how many outcomes are near the quantile, not of how many",
+        "quantile": "near the quantile, but not how many there are in all",
     }
     assert changed[name] in said
     assert "No error bars: inference needs the logistic or the softmax loss" in said

@@ -103,7 +103,8 @@ def joined(parts: list[ProbabilityIntervals]) -> ProbabilityIntervals:
 
 # Why the Hessian of a loss does not say how much its gradient varies.
 _SCATTER = {
-    "smoothed_pinball": ", whose Hessian says how many outcomes are near the quantile, not of how many",
+    "smoothed_pinball": ", whose Hessian says how many outcomes are near the quantile, but not how many "
+    "there are in all",
     "bounded_poisson": ", and nothing says how much more counts scatter than a Poisson law's do",
     "bounded_gamma": ", and nothing says how far amounts scatter around their mean",
 }
