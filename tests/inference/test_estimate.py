@@ -374,6 +374,15 @@ def test_figures_have_the_digits_that_their_error_leaves():
         ("c=z", 3),
         ("intercept", 4),
     ]
+    assert list(_grouped(["b=x × s", "b=y × s", "b=x × c=z", "b=y × c=z", "a × s"])) == [
+        ("b × s", None),
+        ("  x", 0),
+        ("  y", 1),
+        ("b × c", None),
+        ("  x × z", 2),
+        ("  y × z", 3),
+        ("a × s", 4),
+    ]
 
 
 def test_a_cap_below_one_class_of_several_bounds_no_score():

@@ -29,6 +29,8 @@ _SMALLEST_P = 1e-3
 # Figures with more decimals, or larger ones, have an exponent.
 _MOST_DECIMALS, _LARGEST = 5, 1e5
 _INDENT = "  "
+# Between the columns of a product.
+_TIMES = " × "
 _COLUMNS = ("term", "estimate", "std. err.", "lower", "upper", "z", "p")
 UNDETERMINED = "—"
 """What stands for a coefficient that the released Hessian does not determine."""
@@ -196,15 +198,19 @@ def _draw(axes: "Axes", terms: list[str], middle: FloatArray, lower: FloatArray,
 
 
 def _grouped(terms: Sequence[str]) -> Iterator[tuple[str, int | None]]:
-    """Each line's name and its term; categories of one feature have a line with its name above them."""
-    features = [term.partition("=")[0] if "=" in term else None for term in terms]
+    """Each line's name and its term; values of one feature or product have a line with its name above."""
+    parts = [[one.partition("=") for one in term.split(_TIMES)] for term in terms]
+    features = [
+        _TIMES.join(name for name, _, _ in part) if "=" in term else None
+        for term, part in zip(terms, parts, strict=True)
+    ]
     for place, (term, feature) in enumerate(zip(terms, features, strict=True)):
         if feature is None or features.count(feature) == 1:
             yield term, place
             continue
         if place == 0 or features[place - 1] != feature:
             yield feature, None
-        yield _INDENT + term.partition("=")[2], place
+        yield _INDENT + _TIMES.join(value for _, equals, value in parts[place] if equals), place
 
 
 def _cells(figures: Sequence[float]) -> tuple[str, ...]:
