@@ -86,6 +86,7 @@ def test_people_are_told_more_with_a_larger_budget(tmp_path):
     assert [one["epsilon"] for one in found["budgets"]] == pytest.approx([1 / 3, 1.0, 3.0])
     assert np.all(np.diff([one["told"] for one in found["budgets"]]) > 0.0)
     shown = run("rehearse", path, "--rows", 300, "--tables", 1).stdout
+    assert shown.startswith("One invented table of 300 rows, with a medium effect of the features.\n")
     assert "nothing was spent" in shown
     assert "D²" in shown
     assert refused(run("rehearse", path, "--rows", 0), "`rows` must be")

@@ -73,7 +73,7 @@ def rehearse(
     with show_progress("Fitting invented tables") as progress:
         found = []
         for plan in plans:
-            progress.rename(f"Fitting {tables} invented tables at epsilon {plan.epsilon:.3g}")
+            progress.rename(f"Fitting {_tables(tables)} at epsilon {plan.epsilon:.3g}")
             found.append(rehearsed(declared, plan, rows, effect, tables))
     if as_json:
         print_json(
@@ -81,6 +81,10 @@ def rehearse(
         )
     else:
         _show(found, declared, rows, effect, tables, options.models)
+
+
+def _tables(count: int) -> str:
+    return f"{count} invented table{'s' * (count != 1)}"
 
 
 def rehearsed(domain: Domain, plan: Plan, rows: int, effect: Effect, tables: int) -> Rehearsed:
@@ -200,9 +204,9 @@ def _show(
 ) -> None:
     whom = "rows" if domain.person is None else "people"
     strength = "no" if effect == "none" else f"a {effect}"
-    of = f"{tables} invented tables of {rows:,} {whom}"
+    of = f"Medians over {_tables(tables)}" if tables > 1 else "One invented table"
     each = f", for each of {models} models that share a budget" * (models > 1)
-    say(f"Medians over {of}, with {strength} effect of the features{each}.\n")
+    say(f"{of} of {rows:,} {whom}, with {strength} effect of the features{each}.\n")
     shown = [name for name in _FIGURES if getattr(found[0].quality, name) is not None]
     table = Table(box=None, pad_edge=False)
     for name in (
