@@ -1,6 +1,7 @@
 """CoefficientTable: coefficients with their uncertainty, as arrays, frame, table and forest plot."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -197,20 +198,26 @@ def _draw(axes: "Axes", terms: list[str], middle: FloatArray, lower: FloatArray,
     axes.spines[["top", "right", "left"]].set_visible(False)
 
 
+def _parted(term: str) -> tuple[str | None, str]:
+    """The feature or product that a term is a value of, None where it is of none, and the value."""
+    parts = [one.partition("=") for one in term.split(_TIMES)]
+    values = [value for _, equals, value in parts if equals]
+    return _TIMES.join(name for name, _, _ in parts) if values else None, _TIMES.join(values)
+
+
 def _grouped(terms: Sequence[str]) -> Iterator[tuple[str, int | None]]:
     """Each line's name and its term; values of one feature or product have a line with its name above."""
-    parts = [[one.partition("=") for one in term.split(_TIMES)] for term in terms]
-    features = [
-        _TIMES.join(name for name, _, _ in part) if "=" in term else None
-        for term, part in zip(terms, parts, strict=True)
-    ]
-    for place, (term, feature) in enumerate(zip(terms, features, strict=True)):
-        if feature is None or features.count(feature) == 1:
+    parted = [_parted(term) for term in terms]
+    counted = Counter(feature for feature, _ in parted)
+    last = None
+    for place, (term, (feature, value)) in enumerate(zip(terms, parted, strict=True)):
+        if feature is None or counted[feature] == 1:
             yield term, place
-            continue
-        if place == 0 or features[place - 1] != feature:
-            yield feature, None
-        yield _INDENT + _TIMES.join(value for _, equals, value in parts[place] if equals), place
+        else:
+            if feature != last:
+                yield feature, None
+            yield _INDENT + value, place
+        last = feature
 
 
 def _cells(figures: Sequence[float]) -> tuple[str, ...]:

@@ -51,10 +51,7 @@ class Form:
                     "both; make a page for each."
                 )
             fields[key] = field | fields[key]
-        roles = sorted(fields, key=lambda key: _ROLES.index(key[0]))
-        headings = [_heading(key, fields[key]) for key in roles]
-        # Questions under one heading stand together: a file without names is read in the order of the form.
-        order = sorted(roles, key=lambda key: headings.index(_heading(key, fields[key])))
+        order = _in_order(fields)
         places = {key: place for place, key in enumerate(order)}
         used = []
         for own in asked:
@@ -62,6 +59,13 @@ class Form:
             (outcome,), weight = of_role["outcome"], next(iter(of_role["weight"]), None)
             used.append({"features": of_role["feature"], "outcome": outcome, "weight": weight})
         return cls(tuple(fields[key] for key in order), tuple(used))
+
+
+def _in_order(fields: dict[_Key, dict[str, Any]]) -> list[_Key]:
+    """Outcomes last, and questions under one heading together: a file without names is read in this order."""
+    roles = sorted(fields, key=lambda key: _ROLES.index(key[0]))
+    headings = [_heading(key, fields[key]) for key in roles]
+    return sorted(roles, key=lambda key: headings.index(_heading(key, fields[key])))
 
 
 def _heading(key: _Key, field: dict[str, Any]) -> str | bool:
