@@ -448,7 +448,7 @@ def test_units_are_never_mixed():
     row, person = (calibrate(loss="logistic", epsilon=0.5, delta=1e-7, unit=u) for u in ("row", "person"))
     both = expost.compose([person] * 3)
     assert both.unit == "person"
-    assert "for each person" in both._repr_html_()
+    assert "for all rows of a record or person together" in both._repr_html_()
     assert expost.compose([row]).unit == expost.compose([]).unit == "row"
     assert expost.compose([row] * 3).epsilon_at(1e-6) < both.epsilon_at(1e-6) < 1.5
     assert expost.compose([person]).epsilon_at(1e-7) == pytest.approx(0.5, rel=1e-3)

@@ -99,7 +99,7 @@ class ChoicePlan(Summarized):
         return stated if self.unit == "row" else stated | {"unit": self.unit}
 
     def _summary(self) -> Summary:
-        whom = "" if self.unit == "row" else ", for each person with all of her rows"
+        whom = "" if self.unit == "row" else ", for all rows of a record or person together"
         rows = [("a choice", str(self.candidates), f"{self.epsilon:g}")]
         notes = (f"ε = {self.epsilon:g} at δ = 0{whom}",)
         return Summary("Plan (public, made without data)", rows, ("released", "candidates", "ε"), notes)
