@@ -142,6 +142,7 @@ def test_05_entries_of_choices_have_the_time_before_the_table_was_read(table, tm
     assert [one.time for one in (*first.entries, *second.entries)] == [stated, stated]
 
 
+@pytest.mark.long
 def test_06_exact_losses_know_how_many_rows_a_person_may_have(table, tmp_path):
     domain, rows = tmp_path / "d.toml", tmp_path / "t.csv"
     domain.write_text(chosen(table, f"{OF_PEOPLE}rows_per_person = 5\n{ASKED}").to_toml(), encoding="utf-8")
@@ -160,6 +161,7 @@ def test_07_a_column_that_was_chosen_twice_has_the_losses_of_both(table):
     assert np.max(np.abs(each[1])) > 1e-6
 
 
+@pytest.mark.long
 def test_08_a_share_of_the_promise_is_one_of_all_that_was_promised(table, tmp_path):
     domain, rows, file = tmp_path / "d.toml", tmp_path / "t.csv", tmp_path / "p.json"
     domain.write_text(chosen(table).to_toml(), encoding="utf-8")

@@ -31,6 +31,7 @@ def test_every_report_is_explained():
     assert set(REPORTS) == set(REPORT_KINDS)
 
 
+@pytest.mark.long
 def test_models_that_share_a_budget_are_told_both_budgets(tmp_path):
     domain, _ = ward(tmp_path)
     shown = " ".join(run("plan", domain, "--models", 2).output.split())

@@ -245,7 +245,9 @@ def test_the_choice_is_left_out_where_there_is_no_range(open_page):
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
-@pytest.mark.parametrize("language", ["en", "de", "fr", "es"])
+@pytest.mark.parametrize(
+    "language", ["en", *(pytest.param(one, marks=pytest.mark.long) for one in ("de", "fr", "es"))]
+)
 def test_the_pictures_begin_on_the_first_screen(open_page, language, width, height):
     visit = open_page(kidney.published(), language=language, viewport={"width": width, "height": height})
     tops = visit.page.locator(".people").evaluate_all(
@@ -317,6 +319,7 @@ def test_a_total_above_the_promise_is_shown_and_explained(open_page):
     assert "The promise is an average over all that could have been released" in visit.text("#answer .flag")
 
 
+@pytest.mark.long
 def test_a_total_above_the_promise_that_reads_the_same_is_not_called_above(open_page):
     publication = kidney.published(epsilon=0.1, seed=4, insecure=True)
     asked = {"confidence": 4, "member": None, "every": False}

@@ -60,6 +60,7 @@ def test_one_model_has_the_whole_budget():
     assert shared_plan(1, 1.0, 1e-6, MAKERS["logistic"]) == MAKERS["logistic"](1.0, 1e-6)
 
 
+@pytest.mark.long
 def test_every_outcome_of_scikit_learns_wrapper_has_its_share(recwarn):
     random = np.random.default_rng(0)
     X = random.uniform(-0.5, 0.5, (2000, 3))

@@ -77,6 +77,7 @@ def test_noise_of_a_cap(classes, cap, sigma):
     assert upper(classes, 5.0, 0.995 * sigma, cap=cap) > DELTA
 
 
+@pytest.mark.long
 def test_noise_in_the_document():
     text = (Path(__file__).parents[2] / "docs" / "mathematics.md").read_text(encoding="utf-8")
     table = text.split(r"| $K$ | $\lambda$ | $\sigma$ by theorem 11.1 | with section 17 |")[1].split("\n\n")[

@@ -317,7 +317,7 @@ def test_only_regular_files_are_read(tmp_path):
     "text",
     [
         pytest.param('"' + '\\"' * 8_000_000, id="open string"),
-        pytest.param('"' + "\\n" * 8_000_000 + '"', id="long string"),
+        pytest.param('"' + "\\n" * 8_000_000 + '"', id="long string", marks=pytest.mark.long),
         pytest.param("[" * 16_000_000, id="brackets"),
         pytest.param("[" + "{}," * 5_000_000, id="objects"),
         pytest.param("9" * 16_000_000, id="digits"),
