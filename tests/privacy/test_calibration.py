@@ -146,6 +146,8 @@ def test_the_classical_recipe_has_a_floor_of_its_own():
         expost.calibrate(l2=0.1, calibration="kifer2012")
     suggested = float(re.search(r"epsilon to (\S+)\.$", str(refusal.value))[1])
     assert expost.calibrate(l2=0.1, epsilon=suggested, calibration="kifer2012").l2 == 0.1
+    with pytest.raises(CalibrationError):  # and no less
+        expost.calibrate(l2=0.1, epsilon=0.999 * suggested, calibration="kifer2012")
 
 
 def test_squared_loss_has_no_default_scale():
