@@ -47,7 +47,11 @@ TESTS = {
     "privacy": ("tests/privacy", "tests/audit", "src/expost/privacy"),
     "reports": ("tests/reports", "tests/golden", "src/expost/reports"),
 }
-OPTIONS = ("-q", "-p", "no:cacheprovider", "-m", "not slow")
+# With some changes a search never ends; without one no test takes so long.
+OPTIONS = (
+    *("-q", "-p", "no:cacheprovider", "-m", "not slow"),
+    *("-o", "faulthandler_timeout=60", "-o", "faulthandler_exit_on_timeout=true"),
+)
 # One change of each kind for each place: whoever notices that a product became a quotient would notice that
 # it became a sum, and a strict bound that became another one is a matter of ties.
 _KINDS = re.compile(
@@ -59,7 +63,7 @@ _KINDS = re.compile(
 # The star that keeps arguments from being given by place is no product either.
 _SIGNATURE = re.compile(r"(^|[(,] ?)\*,")
 _DURATION = re.compile(r"^([\d.]+)s (?:setup|call|teardown) +(\S.*)$", re.MULTILINE)
-# With some changes a search never ends.
+# And where tests are many: so many seconds, and so many times as long as without a change.
 _PATIENCE, _TIMES = 40.0, 5.0
 # So many of the shortest tests are run first, wherever they stand; then those that share a module, together.
 _SHORTEST = 30
