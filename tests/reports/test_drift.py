@@ -18,6 +18,7 @@ from expost.losses.corners import Corners
 from expost.privacy.precision import Precision
 from expost.reports.base import Scope, Shares
 from expost.reports.evaluate import TightReader
+from expost.reports.forgotten import Forgotten
 from expost.reports.intervals import Determinant, gradient_factors, reach_factors
 from expost.reports.laws import Across, Chi, Drift
 from expost.reports.several import sum_noise
@@ -150,6 +151,23 @@ def test_statistics_are_one_more_direction_of_a_person():
     found = whole_noise(release_of("leverage"), Scope(5), 0.05, Across(3))
     assert found.model == pytest.approx(Across(4).quantile(0.01), rel=1e-12)
     assert found.statistics == pytest.approx(2.0 * found.model, rel=1e-12)
+
+
+def test_forgotten_rows_add_to_a_total_what_their_theorem_says():
+    """The squares of theorem 15.3, and the noise along the gradient and along the other statistics."""
+    release, some = release_of("adaptive"), Forgotten(3, 0.5)
+    known = whole_parts(release, some_records(release)[0], Drift.of(release))
+    steep = 1.5 * NORM * math.hypot(1.0 / SIGMAS["sigma"], 1.0 / SIGMAS["sigma_gradient"])
+    curved = (
+        1.5 * BETA * math.hypot(math.sqrt(0.5) / SIGMAS["sigma_hessian"], 1.0 / SIGMAS["sigma_eigenvalue"])
+    )
+    squares = 0.5 * ((known.moved + steep) ** 2 - known.moved**2)
+    squares += 0.5 * ((known.curved + curved) ** 2 - known.curved**2)
+    for scope in (Scope(4), Scope("all")):
+        noise = whole_noise(release, scope, 0.05 / 3)
+        reached = noise.model * steep, noise.statistics * curved
+        more = sum(reached) if noise.apart else math.hypot(*reached)
+        np.testing.assert_allclose(some.whole(release, known, scope, 0.05), squares + more, rtol=1e-12)
 
 
 def test_quantiles_are_widened_by_the_noise_of_the_output():
