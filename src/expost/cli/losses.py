@@ -10,6 +10,7 @@ from expost.cli.commands import LossesOptions
 from expost.cli.display import Tally, show_losses
 from expost.cli.private_files import COLUMN, LOSSES_MARK, check_figures, listed_ids, unit_of, write_losses
 from expost.cli.tables import check_order, dialect_of, open_records, person_column
+from expost.cli.words import whole_promise
 from expost.data.domain import Domain
 from expost.data.encoding import Encoded
 from expost.data.lazy import LazyTable
@@ -17,7 +18,6 @@ from expost.data.ranges import choice_losses
 from expost.exceptions import DomainError, PublicationError
 from expost.fitting.ex_post import LossTerms, streamed_terms
 from expost.fitting.private_fit import FALSE_ALARMS, plausible, recover
-from expost.page.promises import choice_plans, promised_together
 from expost.publication import Publication
 from expost.publication.readings import encoded_records
 
@@ -47,7 +47,7 @@ def losses(options: LossesOptions) -> None:
             write_losses(output, counted, table, named, people, **written)
         else:
             listed = [loss for part in counted for loss in (part.tolist() if reading.as_json else ())]
-    promised = _promised(read)
+    promised = whole_promise(read.release.plan, read.release.choices)
     if reading.as_json:
         print_json(
             {
@@ -69,13 +69,6 @@ def losses(options: LossesOptions) -> None:
     say("hers: the page is for that. They are right only if this is the whole table that")
     say("was fitted, with all of its rows. The noise that it implies could have been")
     say("drawn, but that can be so without many of its rows too.")
-
-
-def _promised(publication: Publication) -> float:
-    """What the publication promises, with the choices that were made for it."""
-    release = publication.release
-    together = promised_together((release.plan,), choice_plans([release]))
-    return release.plan.epsilon if together is None else together[0]
 
 
 def _check_declared(publication: Publication, weight: str | None, person: str | None) -> None:

@@ -18,7 +18,7 @@ from expost.privacy.plan import Plan
 
 if TYPE_CHECKING:
     from expost.cli.options import PlanOptions
-    from expost.data.choices import RangeChoice
+    from expost.data.choices import Choice, RangeChoice
     from expost.data.domain import Domain
     from expost.ledger import Account
     from expost.losses.corners import Corners
@@ -128,7 +128,7 @@ def explain(
     lines = Table.grid(padding=(0, 2))
     whole = "" if domain.person is None else ", with all of her rows or none"
     choices = domain.choices
-    epsilon = _whole_promise(plan, choices)
+    epsilon = math.ceil(1e4 * whole_promise(plan, choices)) / 1e4 if choices else plan.epsilon
     promise = (
         f"A guess whether a person is in the table{whole}, which is right half of the time without the "
         f"publication, is right at most {right_at_most(epsilon, plan.delta):g}% of the time with it, "
@@ -179,14 +179,14 @@ def _of_what(loss: AnyLoss) -> str:
     return ", of the logarithm of the mean" if loss.log_link else ""
 
 
-def _whole_promise(plan: Plan, choices: "Sequence[RangeChoice]") -> float:
-    """The epsilon of the model and of the choices that were made for it, rounded up."""
+def whole_promise(plan: Plan, choices: "Sequence[Choice]") -> float:
+    """The epsilon of the model and of the choices that were made for it."""
     if not choices:
         return plan.epsilon
     from expost.page.promises import promised_together
 
     together = promised_together((plan,), tuple(choice.plan for choice in choices))
-    return math.inf if together is None else math.ceil(1e4 * together[0]) / 1e4
+    return math.inf if together is None else together[0]
 
 
 def _ranges(plan: Plan, choices: "Sequence[RangeChoice]") -> str:

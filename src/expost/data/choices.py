@@ -16,12 +16,11 @@ from expost._common.summary import Summarized, Summary
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.exceptions import DomainError
-from expost.privacy.choices import ChoicePlan
+from expost.privacy.choices import MOST_EPSILON, ChoicePlan
 
 ONE = 2**20
 """Scores and weights are whole numbers of this part of 1, so that their sums are exact."""
 MOST_CANDIDATES = 10_000
-MOST_EPSILON = 50.0
 NUMBERS = 1 << 22
 """As many numbers of records are held at a time."""
 LEVELS = 1000

@@ -15,7 +15,6 @@ from expost._common.validation import parameter_error
 from expost.data.choices import (
     LEVELS,
     MOST_CANDIDATES,
-    MOST_EPSILON,
     NUMBERS,
     ONE,
     IntArray,
@@ -29,6 +28,7 @@ from expost.data.people import People
 from expost.data.refusals import PRIVATE
 from expost.data.values import as_numbers, filled
 from expost.exceptions import DomainError
+from expost.privacy.choices import MOST_EPSILON
 
 # Rows of a file that are read at a time.
 _LENGTH = 1 << 16

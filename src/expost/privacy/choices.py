@@ -12,7 +12,7 @@ from expost._common.validation import check_choice, check_count, check_positive,
 from expost.privacy.excess import UNITS
 
 # A choice may cost up to this much. One that costs more is no longer private.
-_MOST_EPSILON = 50.0
+MOST_EPSILON = 50.0
 # How many chords a curve has; they lie above the profile by less than 1e-4 of its largest value.
 _CHORDS = 64
 
@@ -65,8 +65,8 @@ class ChoicePlan(Summarized):
 
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)
-        if self.epsilon > _MOST_EPSILON:
-            raise parameter_error("epsilon", f"at most {_MOST_EPSILON:g} for a choice", self.epsilon)
+        if self.epsilon > MOST_EPSILON:
+            raise parameter_error("epsilon", f"at most {MOST_EPSILON:g} for a choice", self.epsilon)
         if check_count("candidates", self.candidates) < 2:
             raise parameter_error("candidates", "at least 2, or there is nothing to choose", self.candidates)
         check_choice("unit", self.unit, UNITS)
