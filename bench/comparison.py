@@ -17,7 +17,7 @@ from expost.data.encoding import encode_rows, with_labels
 from expost.data.weights import Declared
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import noise_source
-from expost.fitting.recalibration import CalibrationCurve
+from expost.fitting.recalibration import calibration_of
 
 DELTA = 1e-6
 EPSILONS = (0.1, 1.0, 8.0)
@@ -88,8 +88,8 @@ class Comparison:
         return medians(self.judge(np.stack([self.predictions(one) for one in releases], axis=1)))
 
     def predictions(self, release):
-        """The predictors of the test rows, as the histogram reads them where there is one."""
-        return read(CalibrationCurve.of(release), self.test_rows @ release.coefficients)
+        """The predictors of the test rows, as published numbers read them where there are some."""
+        return read(calibration_of(release), self.test_rows @ release.coefficients)
 
     def coefficients(self, epsilon, **parameters):
         """The coefficients of our model in every draw."""
@@ -183,7 +183,7 @@ def read(curve, scores):
     if curve is None:
         return scores
     points = np.linspace(np.min(scores), np.max(scores), POINTS)
-    return np.interp(scores, points, curve.log_odds(points))
+    return np.interp(scores, points, curve.corrected(points))
 
 
 def medians(scored):
