@@ -35,7 +35,7 @@ def nearly_free(loss, **others):
     return expost.calibrate(loss=loss, norm=1.0, fit_intercept=True, sigma=1e-9, l2=1e-7, **others)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["count", "amount"])
 def test_without_noise_the_coefficients_are_statsmodels(name):
     """With a threshold that no residual comes near the losses are the likelihoods."""
@@ -54,7 +54,7 @@ def test_without_noise_the_coefficients_are_statsmodels(name):
     np.testing.assert_allclose(model.predict(X), np.exp(models.add_constant(X) @ theirs), rtol=1e-5)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [0.5, 0.9])
 def test_without_noise_the_quantile_is_that_of_a_second_solver_and_near_statsmodels(level):
     models = pytest.importorskip("statsmodels.api")

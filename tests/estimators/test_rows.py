@@ -118,22 +118,26 @@ def test_exact_losses_are_log_ratios_of_densities(member):
 
 
 @pytest.mark.long
-def test_no_divergence_of_neighbouring_tables_is_above_the_certificate():
-    """Three classes and one feature have three coefficients: integrated over a grid, both directions."""
+@pytest.mark.parametrize("kind", ["ordered", "times"])
+def test_no_divergence_of_neighbouring_tables_is_above_the_certificate(kind):
+    """Two rows a record and one feature make three coefficients: integrated over a grid, both directions."""
     plan, rng = plain(epsilon=1.0, delta=0.01), np.random.default_rng(2)
     ends = 7.5 * plan.sigma / plan.l2
     axis = (np.arange(60) + 0.5) / 60.0 * 2.0 * ends - ends
     theta = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
     cell = (axis[1] - axis[0]) ** 3 / ((2.0 * np.pi) ** 1.5 * plan.sigma**3)
+    outcomes = {"ordered": [0, 1, 2], "times": [(1, True), (2, False), (2, True)]}[kind]
     largest = 0.0
     for count in (0, 1, 3):
-        for code in range(3):
-            X, y = rng.uniform(-1.0, 1.0, (count + 1, 1)), [*rng.integers(3, size=count), code]
+        for outcome in outcomes:
+            X = rng.uniform(-1.0, 1.0, (count + 1, 1))
+            y = [*(outcomes[code] for code in rng.integers(3, size=count)), outcome]
             X[-1] = rng.choice([-1.0, 1.0])
-            rows, labels = spread(X, y, classes=[0, 1, 2])
+            rows, labels = spread(X, y, [0, 1, 2]) if kind == "ordered" else person_periods(X, y, 2)[:2]
+            own = 2 if kind == "ordered" else outcome[0]
             weights = np.full(len(rows), 0.5)
             more = cell * np.exp(log_density(theta, rows, labels, weights, plan))
-            less = cell * np.exp(log_density(theta, rows[:-2], labels[:-2], weights[:-2], plan))
+            less = cell * np.exp(log_density(theta, rows[:-own], labels[:-own], weights[:-own], plan))
             np.testing.assert_allclose([more.sum(), less.sum()], 1.0, atol=1e-5)
             for one, other in ((more, less), (less, more)):
                 largest = max(largest, np.maximum(one - np.e * other, 0.0).sum())
