@@ -97,14 +97,17 @@ docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html -c docs -d build/doctrees . build/site
 	@echo "Open in a browser: build/site/docs/index.html"
 
-# Wheel and source archive, checked, and the demo from the wheel in a clean environment.
+# Wheel and source archive, checked, and the wheel of a machine without a compiler; the demo from each in a clean
+# environment.
 wheel: $(VENV)/.installed-release
-	rm -rf dist build/clean
+	rm -rf dist build/clean build/plain
 	$(BIN)/python -m build --outdir dist .
-	$(BIN)/python -m twine check --strict dist/*
-	$(PYTHON) -m venv build/clean
-	build/clean/$(PROGRAMS)/$(INSTALL) dist/*.whl
-	cd build/clean && $(PROGRAMS)/expost demo --out demo --force
+	CC=false $(BIN)/python -m build --wheel --outdir build/plain .
+	$(BIN)/python -m twine check --strict dist/* build/plain/*
+	for folder in dist build/plain; do \
+	  $(PYTHON) -m venv --clear build/clean && build/clean/$(PROGRAMS)/$(INSTALL) $$folder/*.whl \
+	  && (cd build/clean && $(PROGRAMS)/expost --version --verbose && $(PROGRAMS)/expost demo --out demo --force) \
+	  || exit 1; done
 
 # The versions of everything that development needs, as they were when a release was made.
 lock: $(VENV)/.installed-release
