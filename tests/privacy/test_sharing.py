@@ -9,7 +9,7 @@ from sklearn.multioutput import MultiOutputClassifier
 import expost
 from expost import research
 from expost.exceptions import ParameterError
-from expost.privacy.shapes import classification_loss
+from expost.privacy.shapes import classification_loss, quantile_loss
 from expost.privacy.sharing import shared_plan
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
@@ -22,6 +22,9 @@ MAKERS = {
     ),
     "pseudo-Huber": lambda epsilon, delta: expost.calibrate(
         loss="pseudo_huber", epsilon=epsilon, delta=delta
+    ),
+    "quantile": lambda epsilon, delta: expost.calibrate(
+        loss=quantile_loss(epsilon, delta), epsilon=epsilon, delta=delta, fit_intercept=True
     ),
     "person": lambda epsilon, delta: expost.calibrate(epsilon=epsilon, delta=delta, unit="person"),
     "leverage": lambda epsilon, delta: expost.calibrate(epsilon=epsilon, delta=delta, report="leverage"),
@@ -54,6 +57,22 @@ def test_noise_grows_as_that_of_gaussian_mechanisms(models, epsilon):
     assert math.sqrt(models) <= plan.sigma / alone.sigma <= 1.01 * math.sqrt(models)
     rows = models * expost.calibrate(epsilon=epsilon, delta=1e-6, unit="person").sigma
     assert plan.sigma < rows * 1.01 / math.sqrt(models)
+
+
+@pytest.mark.parametrize(
+    ("models", "epsilon", "delta"), [(2, 1e-3, 1e-3), (2, 1e-3, 0.2), pytest.param(2, 1.0, 0.5)]
+)
+def test_deltas_alone_may_pay_for_all_models(models, epsilon, delta):
+    plan = shared_plan(models, epsilon, delta, MAKERS["leverage"])
+    assert plan == MAKERS["leverage"](epsilon, delta / models)
+    assert expost.compose([plan] * models).epsilon_at(delta) <= epsilon
+
+
+def test_a_budget_is_for_equal_plans():
+    """Two of each kind stay within it, and one of each does not."""
+    one, other = (shared_plan(2, **BUDGET, plan=MAKERS[name]) for name in ("logistic", "quantile"))
+    assert expost.compose([other, other]).epsilon_at(1e-6) <= 1.0
+    assert expost.compose([one, other]).epsilon_at(1e-6) > 1.04
 
 
 def test_one_model_has_the_whole_budget():

@@ -101,7 +101,7 @@ def test_shifts_are_those_at_the_exact_minimiser_with_the_errors_of_what_is_comp
     shift = np.sqrt(curved - SOLVER**2 + measured)
     np.testing.assert_allclose(statistics_shift(release, records, drift), shift, rtol=1e-12)
     cost = 0.5 * shift**2 + shift * stats.norm.isf(0.025 / 7)
-    np.testing.assert_allclose(report_cost(release, records, Scope(7), 0.05), cost, rtol=1e-9)
+    np.testing.assert_allclose(report_cost(release, records, Scope(7), 0.05, drift), cost, rtol=1e-9)
 
 
 def test_errors_that_do_not_lie_along_a_row_are_paid_apart():

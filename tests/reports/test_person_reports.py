@@ -4,7 +4,10 @@ A test of coverage compares the number of fits in which an interval misses the t
 the stated rate, one-sided, with a false-alarm rate of 1e-6 over the comparisons of one test (Bonferroni).
 """
 
+import sys
+
 import numpy as np
+import pandas as pd
 import pytest
 from grids import grid
 from problems import rows_in_ball
@@ -12,11 +15,30 @@ from scipy import stats
 
 import expost
 from expost import research
+from expost.data.ranges import AskedRanges
 from expost.exceptions import DomainError, ExpostError, ParameterError
+from expost.fitting.choose import choose_ranges
 from expost.losses import SoftmaxLoss
-from expost.reports.laws import Across, two_sided
+from expost.reports.base import Scope
+from expost.reports.intervals import inner_product, noise_factors
+from expost.reports.laws import NO_DRIFT, Across, conditional_quantile, two_sided
 
 CONFIDENCES = (0.5, 0.8, 0.95)
+CHOSEN = """
+person = "id"
+norm = 1.5
+[[features]]
+name = "x"
+kind = "number"
+low = "private"
+high = 100.0
+grid = [40.0, 60.0]
+levels = [0.5, 0.9]
+[label]
+name = "ill"
+kind = "classes"
+classes = ["no", "yes"]
+"""
 
 
 def test_quantiles_of_people():
@@ -201,3 +223,57 @@ def test_research_knows_people():
     release, _ = research.draw(plan, X, y, random_state=0, groups=ids)
     with pytest.raises(ParameterError, match="single rows"):
         research.bounds(release, X, y, groups=ids, report=lambda *_, **__: None)
+
+
+def test_a_person_who_leaves_and_enters_is_two_at_corners(monkeypatch):
+    """Her gradient can be twice as long, and theorem 19.4 asks for the largest: the margin is that of two."""
+    corner = {
+        "unit": "person",
+        "epsilon": 8.0,
+        "norm": 1.0,
+        "fit_intercept": False,
+        "random_state": 0,
+        "outcome": (-1, 1),
+    }
+    X, y, ids = people(5, labels=2)
+    publication = expost.LinearRegression(l1=1e-3, **corner).fit(X, 2 * y - 1, groups=ids).publication_
+    release, weights = publication.release, []
+    plan = release.plan
+
+    def product(*given, weight, **named):
+        weights.append(weight)
+        return inner_product(*given, weight=weight, **named)
+
+    monkeypatch.setattr(sys.modules["expost.reports.evaluate"], "inner_product", product)
+    for member in (True, [True, False]):
+        publication.bounds([[-0.5, 0.8, 0.0], [0.5, 0.8, 0.0]], [0, 0], groups=[0, 0], member=member)
+    assert weights == [1, 2]
+    law, length = Across(2), plan.accounting.slope / plan.sigma
+    reached = [noise_factors(release, Scope(None), 0.05, NO_DRIFT, law, weight).norm for weight in weights]
+    # A share of 1/1024 is for what printing changes.
+    wanted = [conditional_quantile(law, 0.05, weight * law.stretch * length) for weight in weights]
+    np.testing.assert_allclose(reached, wanted, rtol=1e-3)
+    assert reached[1] > 1.2 * reached[0]
+
+
+def test_a_choice_costs_a_person_twice_who_leaves_and_enters():
+    """The change of its scores has a range of up to 2: her exact loss can be above the promise to one."""
+    asked = AskedRanges.from_toml(CHOSEN, 1.0)
+    values = [30.0] + [39.0] * 19 + [50.0] * 60 + [90.0] * 20
+    table = pd.DataFrame({"id": range(100), "x": values, "ill": ["no", "yes"] * 50})
+    changed = table.assign(x=[70.0, *values[1:]])
+    (end,) = asked.ends
+
+    def logarithms(frame):
+        exponents = [float(one) for one in end.exponents(asked.read(frame)[end.read_as].histogram(end))]
+        return np.array(exponents) - np.logaddexp.reduce(exponents)
+
+    (choice,) = choose_ranges(asked.ends, asked.read(table), random_state=0)
+    model = expost.LogisticRegression(domain=asked.resolved([choice]), random_state=0).fit(table)
+    rows = pd.concat([table[:1], changed[:1]])
+    mixed = model.publication_.bounds(rows, groups=[0, 0], member=[True, False])
+    whole = model.publication_.bounds(rows, groups=[0, 0], member=True)
+    exact = np.abs(logarithms(table) - logarithms(changed))
+    assert np.max(exact) > 1.3 * end.epsilon
+    np.testing.assert_allclose(mixed.total - mixed.upper, 2.0 * end.epsilon, rtol=1e-12)
+    np.testing.assert_allclose(whole.total - whole.upper, end.epsilon, rtol=1e-12)

@@ -233,12 +233,13 @@ def counted_once(choices: Iterable[SomeChoice]) -> tuple[SomeChoice, ...]:
     return tuple(once.values())
 
 
-def chosen_cost(choices: Iterable[Choice], rows: Any = 1) -> Any:
-    """What choices cost at most together, each counted once, for so many rows that change at once.
+def chosen_cost(choices: Iterable[Choice], rows: Any = 1, people: int = 1) -> Any:
+    """What choices cost at most together, each counted once, for so many rows or people that change at once.
 
     What is promised to a person holds for all of her rows.
     """
-    return sum((one.epsilon * (rows if one.unit == "row" else 1) for one in counted_once(choices)), start=0.0)
+    once = counted_once(choices)
+    return sum((one.epsilon * (rows if one.unit == "row" else people) for one in once), start=0.0)
 
 
 def check_unit(choices: Iterable[Choice], unit: str) -> None:

@@ -1,6 +1,7 @@
 """The page's numbers for people with several rows and for families: quantiles by their number of rows."""
 
 import math
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -12,7 +13,7 @@ from expost.privacy.plan import Plan
 from expost.reports.base import Scope
 from expost.reports.evaluate import TightReader
 from expost.reports.forgotten import CURVED, Forgotten, moved
-from expost.reports.intervals import gradient_factors, noise_factors
+from expost.reports.intervals import gradient_factors, noise_factors, weight_of
 from expost.reports.total import whole_noise
 
 MOST_ROWS = 24
@@ -70,14 +71,15 @@ def person_quantiles(
     reader = TightReader(release, failure, scope, forgotten=forgotten)
     lines = []
     for rows in _counted(release, scope, most):
-        of_people = reader.for_people(rows)
+        weight = weight_of(plan, rows)
+        of_people = replace(reader, weight=weight).for_people(rows)
         shares, drift, law = of_people.shares, of_people.drift, of_people.law
-        noise = noise_factors(release, scope, shares.tilt, drift, law, rows, of_people.parts)
+        noise = noise_factors(release, scope, shares.tilt, drift, law, weight, of_people.parts)
         measured, model, statistics, margin = 0.0, 0.0, 0.0, 0.0
         if release.gradient is not None:
             measured = gradient_factors(scope, shares.gradient, dimension, drift, plan, law).norm
         if plan.scales.releases_statistics:
-            model, statistics, _, _ = whole_noise(release, scope, shares.whole, law, rows, of_people.parts)
+            model, statistics, _, _ = whole_noise(release, scope, shares.whole, law, weight, of_people.parts)
         if release.hessian is not None:
             margin = of_people.determinant.margin
         lines.append([noise.norm, measured, model, statistics, margin, noise.slope, noise.rest])

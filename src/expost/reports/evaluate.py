@@ -32,7 +32,7 @@ from expost.reports.base import (
     sides_of,
 )
 from expost.reports.forgotten import Forgotten
-from expost.reports.intervals import Determinant, inner_product
+from expost.reports.intervals import Determinant, inner_product, weight_of
 from expost.reports.laws import Across, Drift, person_law
 from expost.reports.records import ReadRecords, records_of
 from expost.reports.total import report_cost, whole_cost, whole_noise, whole_parts
@@ -57,8 +57,8 @@ class TightReader:
 
     law: Across | None = None
     """That of people with several rows."""
-    rows: int = 1
-    """How many these are."""
+    weight: int = 1
+    """What they weigh together at most (:func:`~expost.reports.intervals.weight_of`)."""
     forgotten: Forgotten | None = None
     """Rows of theirs of which nothing is known."""
 
@@ -80,7 +80,7 @@ class TightReader:
     @cached_property
     def drift(self) -> Drift:
         """How far the printed coefficients are from the exact minimiser."""
-        return Drift.of(self.release)
+        return Drift.of(self.release, self.weight)
 
     @cached_property
     def determinant(self) -> Determinant:
@@ -95,7 +95,7 @@ class TightReader:
         """The reader for people with so many different rows."""
         if rows not in self._of_people:
             law = person_law(self.release.plan.loss, rows, len(self.release.coefficients))
-            self._of_people[rows] = replace(self, law=law, rows=rows)
+            self._of_people[rows] = replace(self, law=law)
         return self._of_people[rows]
 
     def read(self, records: ReadRecords, sides: tuple[bool, ...]) -> Figures:
@@ -103,7 +103,7 @@ class TightReader:
         xp = namespace_of(records.norm)
         lower, upper, total = zip(*(self._read(records, member=side) for side in sides), strict=True)
         more = 0.0 if self.forgotten is None else self.forgotten.shift(self.release.plan)
-        cost = report_cost(self.release, records, self.scope, self.failure, more)
+        cost = report_cost(self.release, records, self.scope, self.failure, self.drift, more)
         return Figures(reduce(xp.minimum, lower), reduce(xp.maximum, upper), cost, reduce(xp.maximum, total))
 
     def _read(self, records: ReadRecords, *, member: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -117,7 +117,7 @@ class TightReader:
             self.drift,
             member=member,
             law=self.law,
-            rows=self.rows,
+            weight=self.weight,
             parts=self.parts,
         )
         length, some = records.gradient_norm, self.forgotten
@@ -131,7 +131,7 @@ class TightReader:
         if not plan.scales.releases_statistics:
             return model.low, model.high, model.high
         size, failure = self.determinant_size(determinant), self.shares.whole
-        noise = whole_noise(self.release, self.scope, failure, self.law, self.rows, self.parts)
+        noise = whole_noise(self.release, self.scope, failure, self.law, self.weight, self.parts)
         total = whole_cost(self.release, records, size, noise, self.drift)
         if some is not None:
             parts = whole_parts(self.release, records, self.drift)
@@ -249,11 +249,11 @@ def _figures_of_people(
     found = np.empty((len(Figures._fields), len(people)))
 
     def work(each: int) -> FiguresPass | PeopleFigures:
-        if people.forgotten == 0:
-            alone = each == 1 and not people.mixed
-            return FiguresPass(reader, sides, width) if alone else PeopleFigures(reader, sides, each)
-        some = replace(reader, forgotten=Forgotten(people.forgotten, people.share(each)))
-        return PeopleFigures(some, sides, each)
+        if each == 1 and not (people.mixed or people.forgotten):
+            return FiguresPass(reader, sides, width)
+        weight = weight_of(reader.release.plan, each, mixed=people.mixed)
+        some = Forgotten(people.forgotten, people.share(each)) if people.forgotten else None
+        return PeopleFigures(replace(reader, weight=weight, forgotten=some), sides, each)
 
     for numbers, figures in records.by_person(work, width):
         found[:, numbers] = figures
@@ -286,33 +286,32 @@ def streamed_figures(
 
     Too many records for ``simultaneous`` may be noticed, and refused, only at the end.
     """
+    if not (member is None or isinstance(member, bool | np.bool_)):
+        records, member = records.changed(member), False
     found = model_figures(release, records, confidence=confidence, member=member, simultaneous=simultaneous)
     if not release.choices:
         return found
-    cost = spent_on_choices([release], rows_at_once(records))
+    cost = spent_on_choices([release], records)
     return (figures._replace(total=figures.total + cost) for figures in found)
 
 
-def spent_on_choices(releases: Sequence[Release], rows: Any = 1) -> Any:
-    """What private choices that releases used cost at most, each once, for so many rows at once."""
-    return chosen_cost((choice for release in releases for choice in release.choices), rows)
-
-
-def rows_at_once(records: Encoded) -> Any:
-    """How many rows change at once: those of each person or family, or one."""
+def spent_on_choices(releases: Sequence[Release], records: Encoded | None = None) -> Any:
+    """What private choices that releases used cost at most, each once, for all rows of a person or family."""
+    choices = (choice for release in releases for choice in release.choices)
+    if records is None or records.people is None:
+        return chosen_cost(choices)
     people = records.people
-    return 1 if people is None else people.counts + people.forgotten
+    # A person some of whose rows leave while others enter is one who leaves and one who enters.
+    return chosen_cost(choices, people.counts + people.forgotten, 1 + people.mixed)
 
 
 def model_figures(
-    release: Release, records: Encoded, *, confidence: float, member: Any, simultaneous: Simultaneous
+    release: Release, records: Encoded, *, confidence: float, member: bool | None, simultaneous: Simultaneous
 ) -> Iterator[Figures]:
     """The figures without what private choices cost."""
     failure = check_confidence(confidence)
     scope = Scope.of(simultaneous)
     check_unit(release, records)
-    if not (member is None or isinstance(member, bool | np.bool_)):
-        records, member = records.changed(member), False
     known = records.source.n_rows if records.people is None else len(records.people)
     if known is not None:
         scope.check_records(known)

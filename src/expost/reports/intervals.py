@@ -92,10 +92,10 @@ def noise_factors(
     failure: float,
     drift: Drift,
     law: NoiseLaw | None = None,
-    rows: int = 1,
+    weight: int = 1,
     parts: float = 1.0,
 ) -> Factors:
-    r"""How far the noise of the objective reaches along records of ``rows`` rows; public.
+    r"""How far the noise of the objective reaches along records of this ``weight``; public.
 
     With corners :math:`\zeta a + \delta a' + r`, where :math:`a` is the record's steepness and :math:`a'` the
     length of its gradient, both in units of the noise, and :math:`r` is for what printing changes (section
@@ -104,12 +104,12 @@ def noise_factors(
     plan, dimension, corners = release.plan, len(release.coefficients), release.corners
     if corners is None:
         return reach_factors(scope, failure, dimension, drift, plan.loss, law=law)
-    largest, weight = largest_reach(plan, law, rows), weight_of(plan, rows)
+    largest = largest_reach(plan, law, weight)
     known: NoiseLaw = Chi(dimension) if scope.every else law or NORMAL
     solver = plan.rounding.solver
     share = SHARE * failure if solver > 0.0 else 0.0
     reach = conditional_quantile(known, scope.each(failure - share), parts * largest / (1.0 - SHARE))
-    slope, rest = drift.slope * largest * plan.sigma / plan.accounting.slope, 0.0
+    slope, rest = drift.slope * _stretch(law), 0.0
     if share > 0.0:
         other: NoiseLaw = Chi(dimension) if scope.every else NORMAL
         rest = solver * conditional_quantile(other, scope.each(share), parts * solver / SHARE)
@@ -119,15 +119,21 @@ def noise_factors(
     return Factors(reach, None, slope, rest)
 
 
-def weight_of(plan: Plan, rows: int) -> int:
-    """The weight of so many rows together at most, in units of the largest of the plan's unit."""
-    return 1 if plan.unit == "person" else rows
+def weight_of(plan: Plan, rows: int, *, mixed: bool = False) -> int:
+    """The weight of so many rows together at most, in units of the largest of the plan's unit.
+
+    A person's rows weigh 1 together. Where some leave and others enter (``mixed``), both do.
+    """
+    return 1 + mixed if plan.unit == "person" else rows
 
 
-def largest_reach(plan: Plan, law: NoiseLaw | None, rows: int) -> float:
-    """The largest steepness of a record of so many rows, in units of the objective's noise."""
-    stretch = law.stretch if isinstance(law, Across) else 1.0
-    return stretch * weight_of(plan, rows) * plan.accounting.slope / plan.sigma
+def largest_reach(plan: Plan, law: NoiseLaw | None, weight: int) -> float:
+    """The largest steepness of a record of this weight, in units of the objective's noise."""
+    return _stretch(law) * weight * plan.accounting.slope / plan.sigma
+
+
+def _stretch(law: NoiseLaw | None) -> float:
+    return law.stretch if isinstance(law, Across) else 1.0
 
 
 def gradient_factors(
@@ -148,7 +154,7 @@ def inner_product(
     *,
     member: bool,
     law: NoiseLaw | None = None,
-    rows: int = 1,
+    weight: int = 1,
     parts: float = 1.0,
 ) -> Interval:
     r"""An interval for :math:`t_3 = \mp\nabla J \cdot \nabla\ell/\sigma^2` (section 7, "Inner product").
@@ -158,7 +164,7 @@ def inner_product(
     """
     plan, dimension = release.plan, len(release.coefficients)
     steepness = records.steepness
-    factors = noise_factors(release, scope, shares.tilt, drift, law, rows, parts)
+    factors = noise_factors(release, scope, shares.tilt, drift, law, weight, parts)
     width = steepness * factors.reach(records) / plan.sigma
     if release.corners is not None:
         width = width + (factors.slope * records.gradient_norm / plan.sigma + factors.rest)

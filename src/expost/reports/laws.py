@@ -193,8 +193,8 @@ class Drift:
     """What a report adds to its terms because printed coefficients are not the exact minimiser.
 
     ``tilt`` is the change of the gradient, in units of the objective's noise, per standard deviation of the
-    output's noise; ``curvature`` the relative one of a Hessian; ``slope`` that of a record's gradient, in
-    units of the objective's noise (docs/mathematics.md, section 10, "Reading").
+    output's noise; ``curvature`` the relative one of a Hessian; ``slope`` that of the gradient of all that
+    changes, in units of the objective's noise (docs/mathematics.md, section 10, "Reading").
 
     Privacy
     -------
@@ -206,8 +206,8 @@ class Drift:
     slope: float = 0.0
 
     @classmethod
-    def of(cls, release: Release) -> "Drift":
-        """The drift of a release; none where its numbers are taken to be real."""
+    def of(cls, release: Release, weight: int = 1) -> "Drift":
+        """The drift where rows of this weight change; none where numbers are taken to be real."""
         plan, dimension = release.plan, len(release.coefficients)
         if plan.precision is None:
             return cls()
@@ -225,7 +225,7 @@ class Drift:
             tilt=noise * largest / plan.sigma,
             # Twice a small change covers its exponential, and a lowered eigenvalue needs that much.
             curvature=max(2.0 * change, math.expm1(min(change, 700.0))),
-            slope=curvature * distance / plan.sigma,
+            slope=weight * curvature * distance / plan.sigma,
         )
 
     def widened(self, quantile: float, tail: float) -> float:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from typing import NamedTuple, TypeVar
 
@@ -23,7 +23,6 @@ from expost.reports.evaluate import (
     check_unit,
     model_figures,
     row_width,
-    rows_at_once,
     spent_on_choices,
 )
 from expost.reports.intervals import noise_factors, weight_of
@@ -86,7 +85,7 @@ def streamed_totals(
     found = _model_totals(releases, records, confidence=confidence, member=member, simultaneous=simultaneous)
     if not any(release.choices for release in releases):
         return found
-    cost = spent_on_choices(releases, rows_at_once(records[0]))
+    cost = spent_on_choices(releases, records[0])
     return (part + cost for part in found)
 
 
@@ -172,7 +171,10 @@ def _added_shifts(
     for reader, rows in zip(readers, records, strict=True):
 
         def work(each: int, reader: TightReader = reader) -> ShiftReading:
-            return ShiftReading(reader if each == 1 else reader.for_people(each), sides, each)
+            if each == 1:
+                return ShiftReading(reader, sides)
+            weight = weight_of(reader.release.plan, each)
+            return ShiftReading(replace(reader, weight=weight).for_people(each), sides, each)
 
         if rows.people is None or len(rows.people) != people:
             raise _uneven()
@@ -224,16 +226,16 @@ def _part(release: Release, failure: float, scope: Scope, rows: int, *, corners:
     law = None if rows == 1 else person_law(plan.loss, rows, len(release.coefficients))
     share = Shares.of(plan.report, failure).whole
     steep, curved = (plan.max_weight * largest for largest in largest_shifts(plan))
+    weight = weight_of(plan, rows)
     if corners:  # an exponential moment needs the largest of all that is counted
-        weight = weight_of(plan, rows)
         steep, curved = weight * steep, weight * largest_curved(plan)
     normals = plan.loss.outputs if law is None else law.freedom
     if plan.scales.releases_statistics:
-        noise = whole_noise(release, scope, share, law, rows)
+        noise = whole_noise(release, scope, share, law, weight)
         apart = math.hypot(noise.model * steep, noise.statistics * curved)
         # The solver's error is counted with the statistics.
         return _Part(share, (steep, curved), normals + 1, apart, BEYOND * gradient_error(plan))
-    apart = noise_factors(release, scope, share, NO_DRIFT, law, rows).norm * steep
+    apart = noise_factors(release, scope, share, NO_DRIFT, law, weight).norm * steep
     # At corners it is one more normal.
     rest = 0.0 if corners else BEYOND * plan.rounding.solver
     return _Part(share, (steep, curved), normals + corners, apart, rest)

@@ -14,7 +14,7 @@ from expost._common.typing import FloatArray
 from expost.fitting.release import Release
 from expost.privacy.plan import Plan, accounting_of
 from expost.reports.base import Scope
-from expost.reports.intervals import largest_reach, weight_of
+from expost.reports.intervals import largest_reach
 from expost.reports.laws import (
     NORMAL,
     Across,
@@ -43,7 +43,7 @@ def statistics_shift(release: Release, records: ReadRecords, drift: Drift) -> An
 
 
 def report_cost(
-    release: Release, records: ReadRecords, scope: Scope, failure: float, more: float = 0.0
+    release: Release, records: ReadRecords, scope: Scope, failure: float, drift: Drift, more: float = 0.0
 ) -> Any:
     r"""The statistics' own ex-post loss, at most :math:`\Delta^2/2 + \Delta\,\Phi^{-1}(1 - \rho/2)`.
 
@@ -51,7 +51,7 @@ def report_cost(
     """
     if not release.plan.scales.releases_statistics:
         return namespace_of(records.norm).zeros_like(records.norm)
-    shift = statistics_shift(release, records, Drift.of(release)) + more
+    shift = statistics_shift(release, records, drift) + more
     return shift * (0.5 * shift + cost_quantile(release, scope, failure))
 
 
@@ -126,17 +126,17 @@ def whole_noise(
     scope: Scope,
     failure: float,
     law: Across | None = None,
-    rows: int = 1,
+    weight: int = 1,
     parts: float = 1.0,
 ) -> WholeNoise:
     """What to allow for the noise of a whole release: public, and equal for every record.
 
-    ``law`` is that of people with several ``rows``: the statistics are one more direction. For ``parts`` see
-    :func:`~expost.reports.intervals.noise_factors`.
+    ``law`` is that of people with several rows: the statistics are one more direction. For ``weight`` and
+    ``parts`` see :func:`~expost.reports.intervals.noise_factors`.
     """
     plan = release.plan
     if release.corners is not None:
-        return _conditional_noise(release, scope, failure, law, rows, parts)
+        return _conditional_noise(release, scope, failure, law, weight, parts)
     dimension = len(release.coefficients)
     error = gradient_error(plan)
     if scope.every:
@@ -155,12 +155,11 @@ def whole_noise(
 
 
 def _conditional_noise(
-    release: Release, scope: Scope, failure: float, law: Across | None, rows: int, parts: float
+    release: Release, scope: Scope, failure: float, law: Across | None, weight: int, parts: float
 ) -> WholeNoise:
-    """The same with corners: exponential moments in the place of quantiles (section 19, "Reports")."""
+    """The same with corners: exponential moments in the place of quantiles (theorem 19.4)."""
     plan, dimension = release.plan, len(release.coefficients)
-    steep, weight = largest_reach(plan, law, rows), weight_of(plan, rows)
-    curved = weight * largest_curved(plan)
+    steep, curved = largest_reach(plan, law, weight), weight * largest_curved(plan)
     if scope.every:
         # The noise of what is printed lies in directions of its own; each of the two bounds has half of all.
         others = Chi(plan.entries(dimension) + dimension)

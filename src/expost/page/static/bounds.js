@@ -74,9 +74,11 @@ function interval({ plan }, facts, more, wider, first, third) {
 
 const part = (sensitivity, sigma, error) => (sigma === null ? 0 : sensitivity / sigma + 2 * error);
 
-// How far a gradient of this length moves the noise of the objective and of the gradient, in units of each.
-function steepOf({ plan, rounding }, length) {
-  const gradient = length + rounding.slope * plan.sigma;
+// How far a gradient of this length moves the noise of the objective and of the gradient, in units of each. Each known
+// row of a family weighs as much as one.
+function steepOf({ plan, rounding }, { person }, length) {
+  const weight = plan.unit === "row" && person ? person.count - person.forgotten : 1;
+  const gradient = length + weight * rounding.slope * plan.sigma;
   return {
     model: gradient / plan.sigma,
     gradient: part(gradient, plan.sigma_gradient, rounding.errors.gradient),
@@ -102,7 +104,7 @@ function oneSide({ slack }, publication, quantiles, facts, member) {
   const [least, most] = innerProduct(publication, facts, quantiles, member);
   const { lower, upper } = interval(publication, facts, more, slack, t1, [least - more.product, most + more.product]);
   const together = ({ model, gradient }) => Math.hypot(model, gradient);
-  const steep = together(steepOf(publication, facts.gradientNorm));
+  const steep = together(steepOf(publication, facts, facts.gradientNorm));
   const curved = curvedOf(publication, facts, publication.rounding.solver);
   const largest = Math.max(Math.abs(t1[0]), Math.abs(t1[1])) * (1 + 2 * publication.rounding.curvature);
   const squared = (steep + more.steep) ** 2 + (curved + more.curved) ** 2;
@@ -110,7 +112,7 @@ function oneSide({ slack }, publication, quantiles, facts, member) {
   if (quantiles.whole === null) return { lower, upper, total: upper, ...shift };
   // The whole publication as one Gaussian experiment.
   const [model, statistics, apart, rest] = quantiles.whole;
-  const reaching = together(steepOf(publication, facts.steepness[quantiles.scope] * facts.norm));
+  const reaching = together(steepOf(publication, facts, facts.steepness[quantiles.scope] * facts.norm));
   const parts = [model * reaching, statistics * curved];
   const reached = apart ? parts[0] + parts[1] : Math.hypot(...parts);
   return { lower, upper, total: shift.known + (reached + rest) + more.reached, ...shift };
@@ -118,7 +120,7 @@ function oneSide({ slack }, publication, quantiles, facts, member) {
 
 // What private choices cost her at most: so much for each of her rows, or for all of them where it was promised so.
 export const chosenFor = ({ chosen = 0 }, { person }, unit) =>
-  chosen * (unit === "row" ? (person?.count ?? 1) + (person?.forgotten ?? 0) : 1);
+  chosen * (unit === "row" ? (person?.count ?? 1) : 1);
 
 // The interval for the model, the report's cost and the total, from what is read of the record. `member` is null
 // where it is not known; `every` makes the figures hold for every record at once, even one chosen after seeing the
@@ -129,7 +131,7 @@ export function readFacts(numbers, publication, facts, options) {
     oneSide(numbers.constants, publication, quantiles, facts, side),
   );
   const more = worst(publication, quantiles, facts).shift;
-  const shift = more + Math.hypot(steepOf(publication, facts.gradientNorm).gradient, curvedOf(publication, facts, 0));
+  const shift = more + Math.hypot(steepOf(publication, facts, facts.gradientNorm).gradient, curvedOf(publication, facts, 0));
   const largest = (name) => Math.max(...sides.map((side) => side[name]));
   const chosen = chosenFor(publication, facts, publication.plan.unit);
   return {
