@@ -116,8 +116,8 @@ class PlanOptions:
     delta: float = DELTA
     models: int = number(
         1,
-        "Budget: how many models of one table share it, such as one for each of several outcomes; each of "
-        "them is planned and fitted with the same budget and the same number here.",
+        "Budget: how many models of one table share it, such as one for each of several outcomes; all of "
+        "them are of one kind, and planned and fitted with the same options.",
     )
     report: Literal["independent", "leverage", "dependent", "adaptive"] = option(
         "independent",

@@ -138,7 +138,8 @@ def explain(
     if budget.models > 1:
         together = (
             f"One of {budget.models} models, which together spend at most ε = {budget.epsilon:g} at "
-            f"δ = {budget.delta:g}. Fit each of them with --models {budget.models} and the same budget."
+            f"δ = {budget.delta:g}, if all are of this kind. Fit each with --models {budget.models} and the "
+            "same options."
         )
         lines.add_row("[bold]The budget[/bold]", together)
     if choices:

@@ -110,7 +110,8 @@ class LogisticRegression(LinearClassifier):
         The budget: neighbouring tables differ by one added or removed row, or person.
     models
         How many models of one table share the budget, such as one for each of several outcomes, by
-        scikit-learn's ``MultiOutputClassifier`` for example; each is fitted with the same arguments.
+        scikit-learn's ``MultiOutputClassifier`` for example. All must have the same plan: the same
+        arguments, and as many classes (docs/ledger.md).
     unit, rows_per_person
         For whom the budget is: ``"row"``, or ``"person"``, for each person with all of her rows; ``fit`` is
         then told whose each is (``groups``). By default each person counts once, and the model is of the

@@ -21,14 +21,17 @@ _LEFT = 1e-4
 def shared_plan(
     models: int, epsilon: float, delta: float, plan: Callable[[float, float], SomePlan]
 ) -> SomePlan:
-    r"""The plan of each of several models that meet one budget together.
+    r"""The plan of each of several models that meet one budget together, if all of them have this plan.
 
-    With :math:`\delta_k(\epsilon)` the certified profile of :math:`k` plans together
-    (:func:`expost.compose`), each plan is the one for the largest :math:`\epsilon_1` at :math:`\delta/k` with
+    With :math:`\delta_k(\epsilon)` the certified profile of :math:`k` equal plans together
+    (:func:`expost.compose`), each plan is the one for the largest :math:`\epsilon_1 \le \epsilon` at
+    :math:`\delta/k` with
 
     .. math:: \delta_k(\epsilon) \le \delta,
 
     to one part in ten thousand, and never more. At :math:`k = 1` it is the plan of the budget.
+
+    Assumes equal plans: k of each of two kinds may meet the budget, and a mixture of them not.
 
     Models of several outcomes of the same people lose nothing by it: an objective in which each outcome has
     coefficients of its own is a sum of as many objectives, with independent noise, and its release is that of
@@ -57,8 +60,10 @@ def shared_plan(
         """What the models leave of the budget."""
         return epsilon - compose([plan(share * epsilon, each)] * models).epsilon_at(delta)
 
-    # Adding up leaves something, and what one model may spend alone does not.
-    share: float = brentq(left, 0.5 / models, 1.0, xtol=0.3 * _LEFT / models)
+    # The deltas alone may pay for all of it. A part of 1/k always does, but for what a certificate adds.
+    share, least = 1.0, 0.5 / models
+    if left(share) < 0.0 < left(least):
+        share = brentq(left, least, share, xtol=0.3 * _LEFT / models)
     while left(share) < 0.0:
         share *= 1.0 - 0.3 * _LEFT
     return plan(share * epsilon, each)
