@@ -11,6 +11,7 @@ from expost._common.validation import parameter_error
 from expost.data.blocks import Block
 from expost.data.convex import open_records
 from expost.data.encoding import Encoded, encode_records
+from expost.data.values import attempted
 from expost.data.weights import Declared
 from expost.exceptions import ParameterError
 from expost.fitting.ex_post import LossTerms as LossTerms, ex_post_terms
@@ -95,12 +96,13 @@ def imagine(
 
     Privacy
     -------
-    Draws and spends nothing. The second part of the result is private.
+    Draws and spends nothing. Coefficients without noise keep no promise: what is imagined is INSECURE. The
+    second part of the result is private.
     """
-    theta = np.array(coefficients, dtype=np.float64)
-    if theta.ndim != 1 or not np.all(np.isfinite(theta)):
+    theta = attempted(lambda: np.array(coefficients, dtype=np.float64))
+    if theta is None or theta.ndim != 1 or not np.all(np.isfinite(theta)):
         raise parameter_error("coefficients", "one vector of finite numbers", coefficients)
-    release = Release(plan, theta)
+    release = Release(plan, theta, insecure=True)
     records = _encoded(plan, X, y, groups)
     return release, recover(release, records.checked_for(plan.loss, plan.max_weight))
 
