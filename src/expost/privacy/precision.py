@@ -22,6 +22,8 @@ _SOLVER = -16
 _FINER = 9
 # Binary digits of a statistic's noise scale in steps of its grid.
 _STATISTIC_STEPS = 32
+# No law counts on more steps: statistics may have hardly more.
+_FEWEST = 2.0**_STATISTIC_STEPS
 # The largest error of a computed statistic: of its noise scale, or of the largest Hessian that rows_at_most
 # rows can have, if that is more.
 _OF_NOISE, _OF_HESSIAN = 2.0**-20, 2.0**-44
@@ -49,7 +51,7 @@ class Rounding:
         """What a plan for this epsilon pays; ``curvature`` is the largest of one record."""
         solver = math.ldexp(1.0, _SOLVER + max(min(math.frexp(epsilon)[1] - 1, 0), -12))
         steps = math.ldexp(1.0, _FINER + 1) / solver
-        return cls(solver, _OF_NOISE, _OF_HESSIAN * curvature * rows_at_most, steps)
+        return cls(solver, _OF_NOISE, _OF_HESSIAN * curvature * rows_at_most, min(steps, _FEWEST))
 
     def error(self, name: str, scale: float) -> float:
         """The largest error of a statistic, in units of its noise scale; what rows add has none."""
@@ -128,7 +130,7 @@ class Precision:
             solver=2.0 * self.solver_radius / self.output_noise,
             statistics=_OF_NOISE,
             hessian=_OF_HESSIAN * curvature * self.rows_at_most,
-            steps=self.output_noise / self.grid,
+            steps=min(self.output_noise / self.grid, _FEWEST),
         )
 
 
