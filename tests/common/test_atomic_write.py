@@ -2,11 +2,12 @@
 
 import os
 import stat
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 
+import expost
 from expost._common import files
 from expost._common.files import atomic_write, atomic_write_bytes, check_output, same_file
 from expost.exceptions import FileError
@@ -167,3 +168,18 @@ def test_a_name_too_long_in_a_new_folder_is_refused_at_once(folder):
     with pytest.raises(OSError, match="too long"), atomic_write(folder / ("x" * 300)):
         pytest.fail("it was opened")
     assert not folder.parent.exists()
+
+
+def test_a_ledger_is_never_replaced_and_another_database_may_be(tmp_path):
+    book = tmp_path / "ledger.db"
+    expost.Ledger(book).account("t", epsilon=1.0, delta=1e-6)
+    before = book.read_bytes()
+    for write in (atomic_write, check_output):
+        with pytest.raises(FileError, match="is a ledger, which nothing replaces"), ExitStack() as stack:
+            stack.enter_context(write(book, overwrite=True))
+    assert book.read_bytes() == before
+    other = tmp_path / "other.db"
+    other.write_bytes(before[:68] + b"\0\0\0\0" + before[72:])
+    with atomic_write(other) as file:
+        file.write("new")
+    assert other.read_text() == "new"

@@ -15,6 +15,10 @@ from typing import BinaryIO, TextIO
 
 from expost.exceptions import FileError
 
+APPLICATION = 0x6578706F
+"""What SQLite's header of an expost ledger is marked with: "expo"."""
+# Where each mark of such a file stands in it.
+_OF_A_LEDGER = {0: b"SQLite format 3\0", 68: APPLICATION.to_bytes(4, "big")}
 # Create a file that does not exist yet. The last flag exists on Windows only.
 _NEW = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
 
@@ -96,7 +100,10 @@ def check_output(path: Path, *, inputs: Iterable[Path] = (), overwrite: bool = F
 
 
 def check_regular(path: Path, *, overwrite: bool) -> None:
-    """Raise an error if ``path`` is a folder, a device, a pipe or a broken link, or exists already."""
+    """Raise an error if ``path`` is a folder, a device, a pipe or a broken link, or exists already.
+
+    A ledger is never replaced: what was spent of its tables would be forgotten.
+    """
     if not _exists(path):
         if os.path.islink(path):
             raise FileError(f"{path} is a link to nothing. Name another file, or delete the link.")
@@ -110,6 +117,16 @@ def check_regular(path: Path, *, overwrite: bool) -> None:
         raise FileError(
             f"{path} exists. Name another file, or replace it with `--force` (in Python `overwrite=True`)."
         )
+    if _is_ledger(path):
+        raise FileError(f"{path} is a ledger, which nothing replaces. Name another file.")
+
+
+def _is_ledger(path: Path) -> bool:
+    """Whether a file is a ledger of expost, by the marks in its header."""
+    with suppress(OSError), open(path, "rb") as file:
+        start = file.read(100)
+        return all(start[place:].startswith(mark) for place, mark in _OF_A_LEDGER.items())
+    return False
 
 
 def same_file(one: Path, other: Path) -> bool:

@@ -18,16 +18,16 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from expost._common.files import rename_new
+from expost._common.files import APPLICATION, rename_new
 from expost._common.strict_json import read_object
 from expost.exceptions import LedgerError, PublicationError
 
-# Marks in SQLite's own header: "expo", and the version of what follows.
-_APPLICATION, VERSION = 0x6578706F, 2
+VERSION = 2
+"""The version of the format, in SQLite's own header."""
 # How long to wait for other processes that write, in seconds.
 _PATIENCE = 300.0
 _SCHEMA = f"""
-PRAGMA application_id = {_APPLICATION};
+PRAGMA application_id = {APPLICATION};
 PRAGMA user_version = {VERSION};
 CREATE TABLE events (number INTEGER PRIMARY KEY, body TEXT NOT NULL, sha256 TEXT NOT NULL);
 CREATE TABLE head (number INTEGER NOT NULL, sha256 TEXT NOT NULL);
@@ -181,7 +181,7 @@ def _event(body: object) -> dict[str, Any] | None:
 def _check_header(connection: sqlite3.Connection, path: Path) -> None:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if application != _APPLICATION:
+    if application != APPLICATION:
         raise LedgerError(f"{path} is not a ledger of expost. Name another file.")
     if version > VERSION:
         raise LedgerError(f"{path} was written by a newer expost; upgrade with pip install --upgrade expost.")
