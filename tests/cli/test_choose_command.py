@@ -137,6 +137,17 @@ def test_budgets_accounts_and_cells_that_are_none_are_refused(files):
     assert not (folder / "chosen.toml").exists()
 
 
+def test_the_ledger_that_counts_choices_is_not_replaced_by_them(files):
+    folder, domain, table = files
+    book, link = folder / "l.db", folder / "link.toml"
+    account = expost.Ledger(book).account("t", epsilon=3.0, delta=1e-6)
+    link.symlink_to(book)
+    for output in (book, link):
+        done = run("choose", domain, table, "-o", output, "--force", "--ledger", book, "--account", "t")
+        assert refused(done, "is an input of this command")
+    assert account.entries == ()
+
+
 def test_ends_that_cross_are_put_in_order_and_defaults_are_moved_inside():
     asked = AskedRanges.from_toml(PRIVATE.replace("steps = 40 }", "steps = 40 }\nmissing = 180"), 0.1)
     low, high = asked.ends

@@ -197,6 +197,31 @@ def test_a_full_disk_or_ctrl_c_leaves_no_partial_file(command, trouble, tmp_path
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.parametrize("command", ["bounds", "losses", "predict"])
+def test_no_command_writes_over_the_domain_file_that_says_how_its_table_is_written(command, tmp_path):
+    domain, table = ward(tmp_path)
+    publication, link = tmp_path / "p.json", tmp_path / "private.csv"
+    assert run("fit", domain, table, "-o", publication).exit_code == 0
+    link.symlink_to(domain)
+    done = run(command, publication, table, "--domain", domain, "-o", link, "--force")
+    assert refused(done, "is an input of this command")
+    assert domain.read_text() == DOMAIN
+
+
+@pytest.mark.parametrize("command", ["init", "page", "predict"])
+def test_no_command_replaces_a_ledger_even_by_force(command, tmp_path):
+    domain, table = ward(tmp_path)
+    publication, book, link = tmp_path / "p.json", tmp_path / "book.csv", tmp_path / "link.csv"
+    assert run("fit", domain, table, "-o", publication).exit_code == 0
+    assert run("ledger", book, "--open", "t", "--epsilon", "3", "--delta", "1e-6").exit_code == 0
+    link.symlink_to(book)
+    before = book.read_bytes()
+    named = {"init": [table], "page": [publication], "predict": [publication, table]}[command]
+    for output in (book, link):
+        assert refused(run(command, *named, "-o", output, "--force"), "is a ledger, which nothing replaces")
+    assert book.read_bytes() == before
+
+
 def test_wrong_usage_exits_with_status_two(tmp_path):
     domain, _ = ward(tmp_path)
     for arguments in (["fit", "--nope"], ["unknown"], ["plan"], ["plan", domain, "--epsilon", "one"]):

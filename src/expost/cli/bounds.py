@@ -20,6 +20,7 @@ from expost.cli.tables import (
     FirstRecords,
     check_order,
     dialect_of,
+    inputs_of,
     open_records,
     people_have_ids_error,
     person_column,
@@ -66,7 +67,7 @@ def bounds(options: BoundsOptions) -> None:
     where = {"person": person, "dask": options.dask, "device": options.device}
     doing = "Reading the publications for each record"
     with open_records(options.records, reading, Figures._fields, doing, **where) as (table, watch):
-        inputs = (*options.publications, options.records, *table.paths)
+        inputs = inputs_of(table, *options.publications, options.records, reading.domain)
         check_figures(output, "bounds", inputs=inputs, overwrite=reading.force)
         # The column of weights is used by publications that have weights.
         records = [

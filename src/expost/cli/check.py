@@ -16,7 +16,7 @@ from expost.cli.base import console, error_console, legible, print_json, say, sh
 from expost.cli.commands import CheckOptions, DialectOptions
 from expost.cli.plan import check_order, declared_weighting
 from expost.cli.private_files import check_figures, check_public, is_list_of_problems, write_problems
-from expost.cli.tables import check_identifier
+from expost.cli.tables import check_identifier, inputs_of
 from expost.cli.words import next_command
 from expost.data.check import Finding, find_problems
 from expost.data.dialect import PLAIN, Dialect, delimiter_advice
@@ -39,7 +39,7 @@ def init(table: Path, label: str | None, output: Path | None, force: bool, optio
     if output is None:
         typer.echo(text, nl=False)
     else:
-        check_public(output, inputs=(table, *scanned.paths), overwrite=force)
+        check_public(output, inputs=inputs_of(scanned, table), overwrite=force)
         with atomic_write(output, overwrite=force) as file:
             file.write(text)
     command = next_command("check", output or "domain.toml", table)
@@ -71,7 +71,7 @@ def check(options: CheckOptions) -> None:
     if advice:
         raise FileError(f"{table.paths[0].name!r} cannot be read as it is declared. {advice}.")
     check_identifier(table, identifier)
-    inputs = (options.domain, options.table, *table.paths)
+    inputs = inputs_of(table, options.domain, options.table)
     # A check is repeated until nothing is left.
     force = options.force or is_list_of_problems(problems)
     check_figures(problems, "problems", private=True, kinds=(".csv",), inputs=inputs, overwrite=force)

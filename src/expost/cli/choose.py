@@ -25,6 +25,7 @@ from expost.cli.commands import ChooseOptions
 from expost.cli.ledger import named_account
 from expost.cli.plan import check_order
 from expost.cli.private_files import check_public
+from expost.cli.tables import inputs_of
 from expost.cli.words import next_command
 from expost.data.choices import RangeChoice
 from expost.data.domain import Domain, domain_text
@@ -48,9 +49,8 @@ def choose(options: ChooseOptions) -> None:
     if account is not None:
         account.check(*(one.plan for one in asked.ends))  # refuses before the table is touched
     table = scan(options.table, dialect=asked.domain.table)
-    check_public(
-        options.output, inputs=(options.domain, options.table, *table.paths), overwrite=options.force
-    )
+    inputs = inputs_of(table, options.domain, options.table, options.ledger)
+    check_public(options.output, inputs=inputs, overwrite=options.force)
     _announce(options, asked)
     columns = _read(asked, table)
     there = sys.stdin.isatty() and sys.stderr.isatty()

@@ -19,7 +19,7 @@ from expost.cli.losses import with_choices
 from expost.cli.plan import declared_weighting, load_domain, make_corners, make_plan
 from expost.cli.private_files import COLUMN, check_figures, check_public, write_losses
 from expost.cli.rehearse import verdict
-from expost.cli.tables import check_identifier, connected
+from expost.cli.tables import check_identifier, connected, inputs_of
 from expost.cli.words import announce, explain, next_command, say_next, show_quality
 from expost.data.dialect import PLAIN
 from expost.data.domain import Domain
@@ -122,8 +122,7 @@ def _declare(options: FitOptions) -> PlannedFit:
 def _check_places(options: FitOptions, table: LazyTable, aside: LazyTable | None, person: str | None) -> None:
     """Check that the results can be written, and that no record is held out that is fitted too."""
     held = () if aside is None else aside.paths
-    others = [path for path in (options.test, options.ledger) if path is not None]
-    inputs = (options.domain, options.table, *table.paths, *others, *held)
+    inputs = inputs_of(table, options.domain, options.table, options.test, options.ledger, *held)
     if options.losses is not None and same_file(options.losses, options.output):
         raise FileError("`--losses` must be another file than the publication: one is private.")
     check_public(options.output, inputs=inputs, overwrite=options.force)

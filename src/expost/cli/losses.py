@@ -9,7 +9,7 @@ from expost.cli.base import console, legible, print_json, say, warn
 from expost.cli.commands import LossesOptions
 from expost.cli.display import Tally, show_losses
 from expost.cli.private_files import COLUMN, LOSSES_MARK, check_figures, listed_ids, unit_of, write_losses
-from expost.cli.tables import check_order, dialect_of, open_records, person_column
+from expost.cli.tables import check_order, dialect_of, inputs_of, open_records, person_column
 from expost.cli.words import whole_promise
 from expost.data.domain import Domain
 from expost.data.encoding import Encoded
@@ -36,7 +36,7 @@ def losses(options: LossesOptions) -> None:
     where = {"person": person, "dask": options.dask, "device": options.device}
     doing = "Computing everyone's exact loss"
     with open_records(options.table, reading, [COLUMN], doing, **where) as (table, watch):
-        inputs = (options.publication, options.table, *table.paths)
+        inputs = inputs_of(table, options.publication, options.table, reading.domain)
         check_figures(output, "exact losses", private=True, inputs=inputs, overwrite=reading.force)
         records = replace(encoded_records(read, table, None, options.weight, person), watch=watch)
         people, named = records.whose, person or reading.identifier

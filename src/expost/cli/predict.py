@@ -11,7 +11,15 @@ from expost._common.summary import Summary
 from expost.cli.base import console, legible, print_json, say, warn
 from expost.cli.options import RecordOptions
 from expost.cli.private_files import check_figures, write_columns
-from expost.cli.tables import Columns, FirstRecords, check_order, dialect_of, open_records, with_identifiers
+from expost.cli.tables import (
+    Columns,
+    FirstRecords,
+    check_order,
+    dialect_of,
+    inputs_of,
+    open_records,
+    with_identifiers,
+)
 from expost.data.labels import Label, NumericLabel, OrderedLabel, TimeLabel
 from expost.data.lazy import LazyTable
 from expost.data.values import class_text
@@ -31,7 +39,7 @@ def predict(publication: Path, records: Path, output: Path | None, options: Reco
     read = Publication.load(publication)
     first = FirstRecords(None if options.as_json and output is None else _MOST_PREDICTIONS)
     with open_records(records, options, _names(read), "Predicting") as (table, watch):
-        inputs = (publication, records, *table.paths)
+        inputs = inputs_of(table, publication, records, options.domain)
         check_figures(output, "predictions", inputs=inputs, overwrite=options.force)
         parts = with_identifiers(_predictions(read, table, watch), table, options.identifier)
         write_columns(output, first.passing(parts), overwrite=options.force, dialect=dialect_of(options))

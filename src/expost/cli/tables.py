@@ -70,6 +70,11 @@ def open_records(
             yield table, progress.watch
 
 
+def inputs_of(table: LazyTable, *named: Path | None) -> tuple[Path, ...]:
+    """Every file that a command reads: the named ones that there are, and those of its table."""
+    return (*filter(None, named), *table.paths)
+
+
 def dialect_of(options: RecordOptions) -> Dialect:
     """How the table of a command is written, and so what is written beside it."""
     return PLAIN if options.domain is None else load_domain(options.domain).table
