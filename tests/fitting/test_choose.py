@@ -1,6 +1,7 @@
 """Choices are drawn with the exact probabilities, and everyone's loss is the ratio of two of them."""
 
 import math
+import re
 from collections import Counter
 from fractions import Fraction
 
@@ -10,9 +11,9 @@ from pydantic import ValidationError
 from scipy.stats import chi2
 
 import expost
-from expost.data.choices import ONE, Choice, RangeChoice
+from expost.data.choices import ONE, Choice, RangeChoice, rounded_scores
 from expost.data.ranges import Column, choice_losses, read_columns
-from expost.exceptions import BudgetError, DomainError, ParameterError
+from expost.exceptions import BudgetError, DomainError, ParameterError, PublicationError
 from expost.fitting.choose import choose_ranges, draw
 from expost.fitting.noise import ExactNoise, SeededNoise
 from expost.privacy.choices import ChoicePlan
@@ -135,6 +136,61 @@ def test_bad_arguments_of_choose_are_named(change, named):
     arguments = {"candidates": ["a", "b", "c"], "scores": SCORES, "epsilon": 1.0} | change
     with pytest.raises(ParameterError, match=f"^`{named}`"):
         expost.choose(**arguments)
+
+
+SECRET = "hush17"
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        [[SECRET, 1.0, 0.0]],
+        np.array([[SECRET, 1.0, 0.0]], dtype=object),
+        [[0.5, 1.0, 0.0], [0.5]],
+        [["0.5", "1", "0"]],
+        np.array([[1 + 2j, 0, 0]]),
+        np.array([[np.complex128(1 + 2j), 0, 0]], dtype=object),
+        [[object(), 1.0, 0.0]],
+    ],
+)
+def test_scores_that_are_no_numbers_are_refused_without_quoting_them(scores):
+    choice = Choice(candidates=("a", "b", "c"), place=0, epsilon=1.0, id="0" * 64)
+    uses = (
+        lambda: expost.choose(["a", "b", "c"], scores, epsilon=1.0),
+        lambda: choice.bounds(scores),
+        lambda: choice.ex_post_losses(scores),
+    )
+    for use in uses:
+        with pytest.raises(ParameterError, match=r"^`scores` must be numbers") as caught:
+            use()
+        assert caught.value.__cause__ is caught.value.__context__ is None  # neither has a cell
+
+
+def test_scores_may_be_numbers_of_any_kind_and_their_count_is_not_said():
+    for kind in (bool, np.int8, np.float32, object):
+        scores = np.array([[1, 0], [0, 1]], dtype=kind)
+        np.testing.assert_array_equal(rounded_scores(scores, 2), [[ONE, 0], [0, ONE]])
+    with pytest.raises(ParameterError, match=r"got scores=\(2,\)\.$"):
+        rounded_scores(np.zeros((1234567, 2)), 3)
+
+
+def test_a_file_that_is_no_choice_is_refused_in_a_sentence():
+    text = Choice(candidates=("a", 2, 2.5), place=0, epsilon=1.0, id="0" * 64).to_json()
+    assert Choice.from_json(text.encode()).candidates == ("a", 2, 2.5)
+    wrong = {
+        text.replace('"place":0', '"place":-1'): "`place` must be greater than or equal to 0",
+        text.replace('"place":0', '"place":3'): "cannot use this publication: `place` must be that of one of",
+        text.replace('"place":0', '"place":0,"place":1'): "the key 'place' appears twice",
+        text.replace('"place":0', '"place":0,"more":1'): "`more` is no field",
+        text.replace("2.5", "NaN"): "numbers must be finite",
+        text.replace("2.5", "true"): "`candidates",
+        "[]": "one JSON object",
+        "": "it is empty",
+    }
+    for changed, words in wrong.items():
+        with pytest.raises(PublicationError, match=re.escape(words)) as caught:
+            Choice.from_json(changed)
+        assert "\n" not in str(caught.value)
 
 
 def test_a_ledger_counts_choices_before_they_are_drawn(tmp_path):

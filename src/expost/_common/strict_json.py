@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from expost.exceptions import PublicationError
 
@@ -40,6 +40,7 @@ _MAX_KEYS = 200_000
 _MAX_NUMBER = 40
 
 INTACT = "ask whoever published it for an intact copy"
+UPGRADE = "upgrade expost if it is newer than this one, or " + INTACT
 # What is escaped, and then a string to its closing quote, or to the end where there is none: no text is
 # scanned twice, and nothing is remembered of it.
 _ESCAPED, _STRING = re.compile(r"\\.", re.DOTALL), re.compile(r'"[^"]*+"?')
@@ -192,3 +193,53 @@ def _number(kind: Callable[[str], float], literal: str) -> float:
 
 def _refuse_constant(name: str) -> float:
     raise publication_error(f"numbers must be finite but one is {name}")
+
+
+# What is said of the kinds of errors that pydantic tells apart; of any other kind the last sentence.
+_NO_OBJECT = "`{where}` must be an object but is {given}"
+_SENTENCES = {
+    "missing": "the field `{where}` is missing",
+    "extra_forbidden": "`{where}` is no field of this format",
+    "value_error": "`{where}` is refused: {error}",
+    "union_tag_not_found": "the field `{where}.kind` is missing",
+    "union_tag_invalid": "`{where}.kind` must be one of {expected_tags} but is {tag}",
+    "too_short": "`{where}` must have {min_length} entries or more but has {actual_length}",
+    "model_type": _NO_OBJECT,
+    "model_attributes_type": _NO_OBJECT,
+    "string_pattern_mismatch": "`{where}` must match {pattern} but is {given}",
+}
+_OTHERWISE = "`{where}` must be {constraint} but is {given}"
+
+
+def error_of_validation(error: ValidationError) -> PublicationError:
+    """The error for the first thing that validation found, in one sentence."""
+    first = error.errors(include_url=False)[0]
+    context = first.get("ctx", {})
+    inside = context.get("error")
+    if isinstance(inside, PublicationError):
+        return inside
+    if "tag" in context:
+        context["tag"] = shown(context["tag"])
+    constraint = first["msg"].removeprefix("Input should be ").removeprefix("String should ")
+    # What is refused as a whole names its parts itself.
+    whole = not first["loc"] and "error" in context
+    template = "{error}" if whole else _SENTENCES.get(first["type"], _OTHERWISE)
+    sentence = template.format(
+        where=_place(first["loc"]), given=shown(first["input"]), constraint=constraint, **context
+    )
+    newer = first["type"] == "extra_forbidden"
+    return publication_error(sentence, UPGRADE if newer else INTACT)
+
+
+def _place(path: tuple[int | str, ...]) -> str:
+    """A path in the file, such as ``domain.features[0].low``."""
+    # pydantic inserts the kind of a feature or of a label.
+    tags = {("domain", "features"): 3, ("domain", "label"): 2, ("outcome",): 1}
+    tag = next((at for first, at in tags.items() if path[: len(first)] == first), len(path))
+    text = ""
+    for part in path[:tag] + path[tag + 1 :]:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += "." * bool(text) + (part if part.isidentifier() and len(part) <= 40 else shown(part))
+    return text

@@ -8,13 +8,14 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 from scipy.special import logsumexp
 
-from expost._common.strict_json import FrozenModel
+from expost._common.strict_json import FrozenModel, error_of_validation, read_object
 from expost._common.summary import Summarized, Summary
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
+from expost.data.values import attempted
 from expost.exceptions import DomainError
 from expost.privacy.choices import MOST_EPSILON, ChoicePlan
 
@@ -26,6 +27,8 @@ NUMBERS = 1 << 22
 LEVELS = 1000
 """Levels are whole numbers of this part of 1, for sums that a long integer holds."""
 
+_SCORES = "numbers, one for each record and candidate"
+
 IntArray = NDArray[np.int64]
 SomeChoice = TypeVar("SomeChoice", bound="Choice")
 _Epsilon = Annotated[float, Field(gt=0.0, le=MOST_EPSILON)]
@@ -35,12 +38,22 @@ _Level = Annotated[float, Field(gt=0.0, lt=1.0)]
 
 def rounded_scores(scores: ArrayLike, candidates: int) -> IntArray:
     """Scores of records, cut to [0, 1] and rounded down to whole numbers of steps; ParameterError for NaN."""
-    given = np.asarray(scores, dtype=np.float64)
+    given = attempted(lambda: _numbers(scores))
+    if given is None:
+        raise parameter_error("scores", _SCORES, "something else")
     if given.ndim != 2 or given.shape[1] != candidates:
-        raise parameter_error("scores", f"a row for each record with {candidates} columns", given.shape)
+        wanted = f"a row for each record with {candidates} columns"
+        raise parameter_error("scores", wanted, given.shape[1:])  # how many records there are is private
     if np.isnan(given).any():
-        raise parameter_error("scores", "numbers, one for each record and candidate", "NaN")
+        raise parameter_error("scores", _SCORES, "NaN")
     return np.floor(np.clip(given, 0.0, 1.0) * ONE).astype(np.int64)
+
+
+def _numbers(scores: ArrayLike) -> FloatArray | None:
+    """Scores as doubles, also where numbers are kept as objects; None for texts and complex numbers."""
+    given = np.asarray(scores)
+    kept = np.array(given.tolist()) if given.dtype.kind == "O" else given
+    return kept.astype(np.float64) if kept.dtype.kind in "biufO" else None
 
 
 def log_probability(exponents: FloatArray, place: int) -> FloatArray:
@@ -98,8 +111,12 @@ class Choice(Summarized, FrozenModel):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Read a choice that :meth:`to_json` wrote."""
-        return cls.model_validate_json(text)
+        """Read a choice that :meth:`to_json` wrote; PublicationError if it is none."""
+        try:
+            return cls.model_validate(read_object(text))
+        except ValidationError as error:
+            refusal = error_of_validation(error)
+        raise refusal
 
     def ex_post_losses(self, scores: ArrayLike) -> FloatArray:
         r"""The exact loss of each record of the table, signed, from the scores that the choice was made by.

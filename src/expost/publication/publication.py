@@ -16,6 +16,7 @@ from expost._common.strict_json import (
     check_readable,
     check_size,
     digest,
+    error_of_validation,
     indented,
     publication_error,
     read_object,
@@ -35,7 +36,7 @@ from expost.page import render
 from expost.publication.checks import verify
 from expost.publication.document import as_json, content
 from expost.publication.readings import ReadableDocument, encoded_for
-from expost.publication.schema import check_format, error_of_validation
+from expost.publication.schema import check_format
 from expost.reports.base import CONFIDENCE
 from expost.reports.several import evaluate_several
 from expost.reports.wallet import evaluate_wallet

@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationError, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationInfo
 
-from expost._common.strict_json import INTACT, FrozenModel, publication_error, require, shown
+from expost._common.strict_json import INTACT, UPGRADE, FrozenModel, publication_error, require, shown
 from expost.data.domain import MOST_ROWS
 from expost.data.values import of_one_kind
 from expost.data.weights import Weighting
@@ -26,7 +26,6 @@ from expost.privacy.scales import REPORT_KINDS, NoiseScales
 # Labels beyond this are not exact everywhere that JSON is read.
 _LARGEST_INTEGER = 2**53
 _LONGEST_TEXT = 10_000
-_UPGRADE = "upgrade expost if it is newer than this one, or " + INTACT
 
 Label = str | bool | int | float
 
@@ -52,7 +51,7 @@ def _named(value: Any, known: Mapping[str, type[AnyLoss]]) -> AnyLoss:
     if not isinstance(name, str) or name not in known:
         got = shown(name) if isinstance(value, dict) else shown(value)
         own = "give its class with `losses` if it is a loss of the curator's own, "
-        raise publication_error(f"`loss` must name one of {', '.join(known)} but is {got}", own + _UPGRADE)
+        raise publication_error(f"`loss` must name one of {', '.join(known)} but is {got}", own + UPGRADE)
     must = f"`loss` of kind {name!r} must have"
     parameters = _parameters(value, known[name], must)
     try:
@@ -272,50 +271,3 @@ def check_format(found: object) -> None:
             "upgrade with pip install --upgrade expost."
         )
     require(found == FORMAT, f"`format` must be {FORMAT!r} but is {shown(found)}")
-
-
-# What is said of the kinds of errors that pydantic tells apart; of any other kind the last sentence.
-_NO_OBJECT = "`{where}` must be an object but is {given}"
-_SENTENCES = {
-    "missing": "the field `{where}` is missing",
-    "extra_forbidden": "`{where}` is no field of this format",
-    "value_error": "`{where}` is refused: {error}",
-    "union_tag_not_found": "the field `{where}.kind` is missing",
-    "union_tag_invalid": "`{where}.kind` must be one of {expected_tags} but is {tag}",
-    "too_short": "`{where}` must have {min_length} entries or more but has {actual_length}",
-    "model_type": _NO_OBJECT,
-    "model_attributes_type": _NO_OBJECT,
-    "string_pattern_mismatch": "`{where}` must match {pattern} but is {given}",
-}
-_OTHERWISE = "`{where}` must be {constraint} but is {given}"
-
-
-def error_of_validation(error: ValidationError) -> PublicationError:
-    """The error for the first thing that validation found, in one sentence."""
-    first = error.errors(include_url=False)[0]
-    context = first.get("ctx", {})
-    inside = context.get("error")
-    if isinstance(inside, PublicationError):
-        return inside
-    if "tag" in context:
-        context["tag"] = shown(context["tag"])
-    constraint = first["msg"].removeprefix("Input should be ").removeprefix("String should ")
-    sentence = _SENTENCES.get(first["type"], _OTHERWISE).format(
-        where=_place(first["loc"]), given=shown(first["input"]), constraint=constraint, **context
-    )
-    newer = first["type"] == "extra_forbidden"
-    return publication_error(sentence, _UPGRADE if newer else INTACT)
-
-
-def _place(path: tuple[int | str, ...]) -> str:
-    """A path in the file, such as ``domain.features[0].low``."""
-    # pydantic inserts the kind of a feature or of a label.
-    tags = {("domain", "features"): 3, ("domain", "label"): 2, ("outcome",): 1}
-    tag = next((at for first, at in tags.items() if path[: len(first)] == first), len(path))
-    text = ""
-    for part in path[:tag] + path[tag + 1 :]:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        else:
-            text += "." * bool(text) + (part if part.isidentifier() and len(part) <= 40 else shown(part))
-    return text
