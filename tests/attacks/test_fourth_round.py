@@ -14,7 +14,7 @@ from expost._common.strict_json import digest
 from expost.data.choices import chosen_cost
 from expost.data.ranges import AskedRanges, choice_losses
 from expost.exceptions import DomainError, LedgerError, PublicationError
-from expost.fitting.choose import choose_ranges, count_choices
+from expost.fitting.choose import choose_ranges, noted_choices
 
 ASKED = """
 [[features]]
@@ -127,7 +127,7 @@ def test_04b_a_publication_s_hash_is_no_choice_that_was_counted(table, tmp_path)
     domain = chosen(table)
     account = expost.Ledger(tmp_path / "l.db").account("t", epsilon=3.0, delta=1e-5)
     account.finish(account.enter(expost.calibrate(epsilon=0.5, delta=1e-6)), sha256=domain.choices[0].id)
-    count_choices(domain.choices, account)
+    account.enter_all(noted_choices(domain.choices))
     assert len(account.entries) == 2
 
 
@@ -137,7 +137,7 @@ def test_05_entries_of_choices_have_the_time_before_the_table_was_read(table, tm
         expost.Ledger(tmp_path / "l.db").account(name, epsilon=3.0, delta=1e-5) for name in ("a", "b")
     )
     domain = chosen(table, account=first, began=began)
-    count_choices(domain.choices, second, began=began)
+    second.enter_all(noted_choices(domain.choices), began=began)
     stated = began.isoformat(timespec="seconds")
     assert [one.time for one in (*first.entries, *second.entries)] == [stated, stated]
 

@@ -10,6 +10,7 @@ from ward import DOMAIN, patients, refused, run, write_csv
 import expost
 from expost.data.ranges import AskedRanges, choice_losses
 from expost.exceptions import ParameterError
+from expost.ledger import Account, Noted
 
 PRIVATE = DOMAIN.replace(
     "low = 0.0\nhigh = 100.0", 'low = "private"\nhigh = "private"\ngrid = { from = 0, to = 200, steps = 40 }'
@@ -93,6 +94,42 @@ def test_a_ledger_counts_choices_that_were_made_without_it(files):
     sums = [one.bounds(frame, y).total for one in both]
     assert np.all(alone < sum(sums) - 0.2)
     assert np.all(expost.wallet(both, frame, y) > 0.1)
+
+
+def test_choices_that_another_process_counts_meanwhile_are_counted_once(files, monkeypatch):
+    folder, domain, table = files
+    chosen, book = folder / "chosen.toml", folder / "l.db"
+    assert run("choose", domain, table, "-o", chosen).exit_code == 0
+    account = expost.Ledger(book).account("t", epsilon=3.0, delta=1e-6)
+    enter, choices = Account.enter_all, expost.Domain.load(chosen).choices
+
+    def enter_after_another(self, noted, **options):
+        enter(account, [Noted("theirs", one.plan, one.id) for one in choices])
+        return enter(self, noted, **options)
+
+    frame = {name: [row[place] for row in patients()] for place, name in enumerate(["age", "ward", "smoker"])}
+    y = [row[3] for row in patients()]
+    monkeypatch.setattr(Account, "enter_all", enter_after_another)
+    expost.LogisticRegression(domain=expost.Domain.load(chosen), random_state=0).fit(
+        frame, y, account=account
+    )
+    counted = ("--ledger", book, "--account", "t")
+    said = run("fit", chosen, table, "-o", folder / "p.json", "--json", *counted)
+    assert said.exit_code == 0, said.output
+    assert [entry.epsilon for entry in account.entries] == [0.05, 0.05, 1.0, 1.0]
+
+
+def test_what_a_fit_says_that_it_will_spend_has_its_choices(files):
+    folder, domain, table = files
+    chosen, book = folder / "chosen.toml", folder / "l.db"
+    assert run("choose", domain, table, "-o", chosen, "--epsilon", "0.5").exit_code == 0
+    account = expost.Ledger(book).account("t", epsilon=3.0, delta=1e-6)
+    counted = ("--ledger", book, "--account", "t")
+    said = run("fit", chosen, table, "-o", folder / "p.json", "--json", *counted)
+    assert said.exit_code == 0, said.output
+    after = json.loads(said.stdout)["spent_after"]
+    assert after == account.spent.epsilon_at(1e-6) > 1.2
+    assert f"{after:.4g} after this fit" in said.stderr
 
 
 @pytest.mark.parametrize(

@@ -204,6 +204,74 @@ def test_a_ledger_counts_choices_before_they_are_drawn(tmp_path):
     assert len(account.entries) == 1
 
 
+@pytest.fixture
+def account(tmp_path):
+    return expost.Ledger(tmp_path / "ledger.db").account("table", epsilon=2.0, delta=1e-6)
+
+
+@pytest.mark.parametrize(
+    "candidates",
+    [
+        [math.nan, 1.0],
+        [math.inf, 1.0],
+        [True, False],
+        ["a\ud800", 1],
+        [[1], [2]],
+        [10**50, 1],
+        [10**5000, 1],
+        [np.int64(1), 2],
+    ],
+)
+def test_candidates_that_no_file_holds_are_refused_before_anything_is_spent(candidates, account):
+    with pytest.raises(ParameterError, match=r"^`candidates` must be texts or finite numbers"):
+        expost.choose(candidates, np.zeros((4, 2)), epsilon=1.0, account=account)
+    assert account.entries == ()
+
+
+def test_an_account_of_a_choice_must_be_one():
+    with pytest.raises(ParameterError, match=r"^`account` must be an account of"):
+        expost.choose([0, 1], np.zeros((4, 2)), epsilon=1.0, account="x")
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 3), np.float32(0.25), 1])
+def test_every_kind_of_number_is_an_epsilon_that_a_ledger_holds(epsilon, account):
+    choice = expost.choose([0, 1], np.zeros((4, 2)), epsilon=epsilon, account=account)
+    assert choice.epsilon == account.entries[0].epsilon == float(epsilon)
+
+
+def test_a_choice_is_counted_by_its_name_when_it_is_drawn(account, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("expost.fitting.choose.draw", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        expost.choose([0, 1], np.zeros((4, 2)), epsilon=0.5, account=account)
+    assert [entry.state for entry in account.entries] == ["finished"]
+    assert len(account.entries[0].sha256) == 64
+
+
+def test_no_ledger_that_fails_after_the_draw_loses_a_choice(account, monkeypatch):
+    def failing(*_, **__):
+        account.path.write_bytes(b"no ledger")
+        return 1
+
+    monkeypatch.setattr("expost.fitting.choose.draw", failing)
+    assert expost.choose([0, 1], np.zeros((4, 2)), epsilon=0.5, account=account).chosen == 1
+
+
+@pytest.mark.parametrize("name", ["in\tc", "a\u200bb", "x" * 2000])
+def test_a_column_may_have_any_name_in_a_ledger(name, account):
+    ends = [asked(column=name)]
+    (found,) = choose_ranges(
+        ends, {ends[0].read_as: Column(VALUES, np.full(len(VALUES), ONE), None)}, account=account
+    )
+    (entry,) = account.entries
+    assert entry.note.startswith("range of ")
+    assert entry.note.endswith(": low")
+    assert entry.note.isprintable()
+    assert entry.sha256 == found.id
+
+
 # Ranges of columns: the score is a rank, which is no sum.
 
 GRID = (0.0, 1.0, 2.0, 4.0, 8.0)

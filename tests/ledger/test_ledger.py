@@ -11,7 +11,7 @@ from rich.console import Console
 
 import expost
 from expost.exceptions import BudgetError, LedgerError, ParameterError
-from expost.ledger import storage
+from expost.ledger import Noted, storage
 from expost.ledger.entries import histories
 from expost.ledger.ledger import Account
 
@@ -125,6 +125,42 @@ def test_entries_are_texts_that_a_table_can_show(account, plan):
         with pytest.raises(ParameterError, match="`sha256`"):
             account.finish(number, sha256=sha256)
     assert [entry.state for entry in account.entries] == ["unfinished"]
+
+
+def test_plans_that_are_entered_together_have_the_note_of_the_account(account, plan):
+    pairs = [("one", expost.ChoicePlan(0.1, 5)), ("other", plan)]
+    account.noted("model of 2024").enter_all(pairs)
+    account.enter_all(pairs)
+    assert [entry.note for entry in account.entries] == ["model of 2024"] * 2 + ["one", "other"]
+
+
+def test_no_plans_cost_what_is_spent(account, plan):
+    assert account.check() == 0.0
+    account.enter(plan)
+    assert account.enter_all([]) == []
+    assert account.check() == account.spent.epsilon_at(account.delta)
+    assert len(account.entries) == 1
+
+
+def test_a_plan_with_an_id_is_entered_once_and_finished_at_once(account, plan):
+    choice, name = expost.ChoicePlan(0.1, 5), "ab" * 32
+    together = [Noted("choice", choice, name, insecure=True), Noted("fit", plan)]
+    before = account.check(*together)
+    first = account.enter_all(together)
+    assert account.spent.epsilon_at(account.delta) == before
+    second = account.enter_all(together)
+    assert (first[0], first[1] < second[1]) == (second[0], True)
+    assert account.check(Noted("again", choice, name)) == account.check()
+    # The hash of a publication is the name of no choice.
+    account.enter_all([Noted("published", plan, name)])
+    found = [(entry.note, entry.state, entry.sha256, entry.insecure) for entry in account.entries]
+    assert found == [
+        ("choice", "finished", name, True),
+        *[("fit", "unfinished", None, False)] * 2,
+        ("published", "finished", name, False),
+    ]
+    with pytest.raises(ParameterError, match="`sha256`"):
+        account.enter_all([Noted("choice", choice, "x")])
 
 
 def test_an_account_keeps_its_cap(ledger, account):

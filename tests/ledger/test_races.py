@@ -11,6 +11,7 @@ import pytest
 
 import expost
 from expost.exceptions import BudgetError
+from expost.ledger import Noted
 
 # Fits as often as it is told, with one account.
 RACER = """
@@ -86,6 +87,22 @@ def test_threads_race_for_three_entries(tmp_path):
         entered = [number for number in threads.map(attempt, range(8)) if number is not None]
     assert sorted(entered) == [entry.number for entry in account.entries]
     assert len(entered) == 3
+
+
+def test_threads_that_fit_one_domain_count_its_choices_once(tmp_path):
+    plan, choice = expost.calibrate(loss="logistic", epsilon=0.3, delta=1e-8), expost.ChoicePlan(0.1, 5)
+    account = expost.Ledger(tmp_path / "ledger.db").account("patients", epsilon=3.0, delta=1e-6)
+    choices = [Noted("low", choice, "a" * 64), Noted("high", choice, "b" * 64)]
+    start = threading.Barrier(6)
+
+    def attempt(_):
+        start.wait()
+        return account.enter_all([*choices, Noted("fit", plan)])
+
+    with ThreadPoolExecutor(6) as threads:
+        entered = list(threads.map(attempt, range(6)))
+    assert sorted(entry.note for entry in account.entries) == [*["fit"] * 6, "high", "low"]
+    assert len({tuple(numbers[:2]) for numbers in entered}) == 1
 
 
 @pytest.mark.slow

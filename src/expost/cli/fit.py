@@ -28,12 +28,12 @@ from expost.data.lazy import LazyTable
 from expost.data.tables import scan
 from expost.data.weights import UNWEIGHTED, Declared, Weighting
 from expost.exceptions import DomainError, FileError, LedgerError
-from expost.fitting.choose import count_choices, uncounted
+from expost.fitting.choose import noted_choices
 from expost.fitting.ex_post import streamed_terms
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import ExactNoise
 from expost.fitting.private_fit import PrivateFit, check_room
-from expost.ledger import Account
+from expost.ledger import Account, Noted
 from expost.losses.corners import Corners
 from expost.privacy.plan import Plan
 from expost.publication import Publication
@@ -53,6 +53,8 @@ class PlannedFit:
     weighting: Weighting
     plan: Plan
     account: Account | None
+    entering: list[Noted]
+    """What an account enters: the fit, and choices of its domain that were made without the account."""
     began: datetime
     corners: Corners | None
 
@@ -75,7 +77,8 @@ def fit(options: FitOptions) -> None:
     result: dict[str, Any] = {"plan": plan.fields(), "spent": False}
     result |= dict.fromkeys(["publication", "sha256", "private_losses", "private_quality", "verdict"])
     if account is not None:
-        result |= {"account": account.name, "left": account.left, "spent_after": account.check(plan)}
+        after = account.check(*declared.entering)
+        result |= {"account": account.name, "left": account.left, "spent_after": after}
     with connected(options.dask) as client:
         dialect = declared.domain.table
         table = scan(options.table, client=client, device=options.device, dialect=dialect)
@@ -83,8 +86,8 @@ def fit(options: FitOptions) -> None:
         _check_places(options, table, aside, declared.domain.person)
         size = try_publication(plan, columns, corners=declared.corners, **declared.published)
         explain(declared.out, plan, declared.domain, declared.corners, budget=options.model)
-        of_people = declared.domain.person is not None
-        announce(declared.out, plan, options.output, options.losses, account, of_people=of_people)
+        of_people, places = declared.domain.person is not None, (options.output, options.losses)
+        announce(declared.out, declared.entering, *places, account, of_people=of_people)
         records, held = _read_tables(declared, table, aside)
         if options.dry_run:
             declared.out.print("Dry run: everything fits, and nothing was spent or written.")
@@ -111,12 +114,12 @@ def _declare(options: FitOptions) -> PlannedFit:
     weighting = declared_weighting(options.weight, options.model.max_weight, domain.rows_per_person)
     plan, account = make_plan(domain, options.model), named_account(options.ledger, options.account)
     began = datetime.now(UTC)  # before the table is touched: how long that takes is not public
+    entering = [*noted_choices(domain.choices), Noted(options.output.name, plan)]
     if account is not None:
-        account = account.noted(options.note or options.output.name)
-        # Refuses before the table is touched. Choices that were made without the account are counted too.
-        account.check(*(one.plan for one in uncounted(domain.choices, account)), plan)
+        account = account.noted(options.note or "")
+        account.check(*entering)  # refuses before the table is touched
     corners = make_corners(domain, options.model, plan)
-    return PlannedFit(options, domain, weighting, plan, account, began, corners)
+    return PlannedFit(options, domain, weighting, plan, account, entering, began, corners)
 
 
 def _check_places(options: FitOptions, table: LazyTable, aside: LazyTable | None, person: str | None) -> None:
@@ -217,8 +220,7 @@ def _publish(declared: PlannedFit, records: Encoded, size: int) -> tuple[Publica
     def enter() -> None:
         nonlocal entry
         if declared.account is not None:
-            count_choices(declared.domain.choices, declared.account, began=declared.began)
-            entry = declared.account.enter(declared.plan, began=declared.began)
+            entry = declared.account.enter_all(declared.entering, began=declared.began)[-1]
 
     try:
         # The file is open before the noise is drawn: nothing is spent where it cannot be written.

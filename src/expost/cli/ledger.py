@@ -1,5 +1,6 @@
 """``expost ledger``: what each table has spent and has left."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,8 @@ from rich.table import Table
 
 from expost.cli.base import console, legible, output_console, print_json, say
 from expost.exceptions import BudgetError, LedgerError, ParameterError
-from expost.fitting.choose import count_choices, uncounted
-from expost.ledger import Account, Ledger
+from expost.fitting.choose import noted_choices
+from expost.ledger import Account, Ledger, Noted
 from expost.ledger.entries import Entry, spent_by
 from expost.publication import Publication
 
@@ -90,19 +91,15 @@ def _count(account: Account, published: Publication, path: Path) -> None:
         raise LedgerError(f"{path} is counted in the account {account.name!r} already.")
     plan, domain = published.release.plan, published.domain
     choices = () if domain is None else domain.choices
-    try:
-        account.check(*(one.plan for one in uncounted(choices, account)), plan)
-        count_choices(choices, account)
-        number = account.noted(path.name).enter(plan, insecure=published.insecure is not None)
-    except BudgetError:
-        number = None
-    if number is None:
-        raise BudgetError(
-            f"{path} was published already, and with it more is spent than the cap of the account "
-            f"{account.name!r}, epsilon {account.epsilon:g} at delta {account.delta:g}. So this cap does not "
-            "hold: open an account with a larger one, and count everything there."
-        )
-    account.finish(number, sha256=published.sha256)
+    fitted = Noted(path.name, plan, published.sha256, insecure=published.insecure is not None)
+    with suppress(BudgetError):
+        account.enter_all([*noted_choices(choices), fitted])
+        return
+    raise BudgetError(
+        f"{path} was published already, and with it more is spent than the cap of the account "
+        f"{account.name!r}, epsilon {account.epsilon:g} at delta {account.delta:g}. So this cap does not "
+        "hold: open an account with a larger one, and count everything there."
+    )
 
 
 def _fields(account: Account) -> dict[str, Any]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from expost.cli.options import PlanOptions
     from expost.data.choices import Choice, RangeChoice
     from expost.data.domain import Domain
-    from expost.ledger import Account
+    from expost.ledger import Account, Noted
     from expost.losses.corners import Corners
     from expost.publication.readings import Quality
 
@@ -227,28 +227,33 @@ def right_at_most(epsilon: float, delta: float) -> float:
 
 def announce(
     out: Console,
-    plan: Plan,
+    entering: "Sequence[Noted]",
     output: Path,
     losses: Path | None,
     account: "Account | None",
     *,
     of_people: bool,
 ) -> None:
-    """Say what a fit will spend and write, and what all fits of the table then have spent together."""
+    """Say what a fit will spend and write, and what all fits of the table then have spent together.
+
+    ``entering`` is what an account enters for it, its plan last.
+    """
+    plan = entering[-1].plan
     whom = "each person with all of her rows" if of_people else "every record alike"
     written = f"\nWill spend   epsilon {plan.epsilon:g} at delta {plan.delta:g}, once, for {whom}"
     written += f"\nWill write   {legible(output)}  (public)"
     if losses is not None:
         written += f"\n             {legible(losses)}  (PRIVATE: never publish)"
     if account is not None:
-        written += f"\nWill count   in the account {legible(account.name)}: {_standing(account, plan)}"
+        written += f"\nWill count   in the account {legible(account.name)}: {_standing(account, entering)}"
     say(written, to=out)
 
 
-def _standing(account: "Account", plan: Plan) -> str:
+def _standing(account: "Account", entering: "Sequence[Noted]") -> str:
     """What an account has spent, and what it will have spent: less than the sum, from the second fit on."""
     before = account.spent.epsilon_at(account.delta)
-    after = f"{account.check(plan):.4g} after this fit, of {account.epsilon:g} at delta {account.delta:g}"
+    spent = account.check(*entering)
+    after = f"{spent:.4g} after this fit, of {account.epsilon:g} at delta {account.delta:g}"
     less = " (fits cost less together)" if before > 0.0 else ""
     return f"epsilon {before:.4g} is spent,\n             {after}{less}"
 

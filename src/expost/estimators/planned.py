@@ -29,13 +29,13 @@ from expost.exceptions import (
     PrivateStateError,
     UncountedWarning,
 )
-from expost.fitting.choose import count_choices, uncounted
+from expost.fitting.choose import noted_choices
 from expost.fitting.ex_post import LossTerms, streamed_terms
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import noise_source
 from expost.fitting.private_fit import PrivateFit
 from expost.fitting.release import Release
-from expost.ledger import Account
+from expost.ledger import Noted, check_account
 from expost.losses.corners import Corners
 from expost.privacy.plan import Plan
 from expost.privacy.sharing import shared_plan
@@ -62,16 +62,15 @@ class Spending:
     number: int | None = None
 
     def __post_init__(self) -> None:
-        if not (self.account is None or isinstance(self.account, Account)):
-            wanted = "an account of `expost.Ledger(...).account(...)` or None"
-            raise parameter_error("account", wanted, type(self.account).__name__)
+        if self.account is not None:
+            check_account(self.account)
 
     def check(self, plan: Plan) -> None:
         """Refuse a plan that would overdraw the account, or warn of a second fit without one."""
         if self.choices:
             check_unit(self.choices, plan.unit)
         if self.account is not None:
-            self.account.check(*(one.plan for one in uncounted(self.choices, self.account)), plan)
+            self.account.check(*self._noted(plan))
         elif self.estimator in _UNCOUNTED and _WARNED.setdefault(self.estimator, self) is self:
             warn_caller(
                 f"this process fits {self.estimator} once more and nobody counts what that spends: every fit "
@@ -85,10 +84,10 @@ class Spending:
         if self.account is None:
             _UNCOUNTED.add(self.estimator)
         else:
-            count_choices(self.choices, self.account, began=self.began)
-            self.number = self.account.enter(
-                plan, note=self.estimator, insecure=self.insecure, began=self.began
-            )
+            self.number = self.account.enter_all(self._noted(plan), began=self.began)[-1]
+
+    def _noted(self, plan: Plan) -> list[Noted]:
+        return [*noted_choices(self.choices), Noted(self.estimator, plan, insecure=self.insecure)]
 
     def finish(self, sha256: str | None) -> None:
         """Mark the entry as finished; the fit is spent and published whether or not this succeeds."""

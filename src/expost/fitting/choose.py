@@ -1,22 +1,24 @@
 """Draw private choices among public candidates, exactly: the exponential mechanism in whole numbers."""
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any
 
 from numpy.typing import ArrayLike
 
-from expost._common.validation import parameter_error
-from expost.data.choices import MOST_CANDIDATES, ONE, Choice, RangeChoice, rounded_scores
+from expost._common.validation import check_positive, parameter_error
+from expost.data.choices import MOST_CANDIDATES, ONE, Choice, RangeChoice, SomeChoice, rounded_scores
 from expost.data.ranges import Column, ReadAs
+from expost.data.values import attempted
+from expost.exceptions import printable
 from expost.fitting.noise import NoiseSource, noise_source
-from expost.ledger import Account
+from expost.ledger import Account, Noted, check_account
+from expost.ledger.entries import LONGEST_NAME
 from expost.privacy.choices import ChoicePlan
 
-Noted: TypeAlias = tuple[str, ChoicePlan]
-"""A plan with the note of its entry."""
+_CANDIDATES = "texts or finite numbers that a file can hold"
 
 
 def draw(exponents: Sequence[Fraction], noise: NoiseSource) -> int:
@@ -97,25 +99,27 @@ def choose(
     1
     """
     named, began = tuple(candidates), datetime.now(UTC)
+    if account is not None:
+        check_account(account)
+    if not all(isinstance(one, str | int | float) for one in named):
+        raise parameter_error("candidates", _CANDIDATES, "something else")
     if not 2 <= len(named) <= MOST_CANDIDATES or len(set(named)) < len(named):
         wanted = f"between 2 and {MOST_CANDIDATES:,} different texts or numbers"
         raise parameter_error("candidates", wanted, f"{len(named)} of them")
-    if not all(isinstance(one, str | int | float) for one in named):
-        raise parameter_error("candidates", "texts or numbers", "something else")
-    plan, noise = ChoicePlan(epsilon, len(named), unit), noise_source(random_state)
-    rate = Fraction(plan.epsilon) / ONE
+    plan = ChoicePlan(check_positive("epsilon", epsilon), len(named), unit)
+    # Whatever is drawn can be written and read again: that is known before anything is spent.
+    asked = attempted(lambda: _written(candidates=named, epsilon=plan.epsilon, unit=unit))
+    if asked is None:
+        raise parameter_error("candidates", _CANDIDATES, "something else")
+    rate, noise = Fraction(plan.epsilon) / ONE, noise_source(random_state)
     sums = rounded_scores(scores, len(named)).sum(axis=0).tolist()
-    entries = _entered(account, [("choice", plan)], insecure=noise.insecure, began=began)
-    choice = Choice(
-        candidates=named,
-        place=draw([rate * one for one in sums], noise),
-        epsilon=float(plan.epsilon),
-        unit=unit,  # type: ignore[arg-type]  # checked by the plan
-        id=secrets.token_hex(32),
-        insecure=noise.insecure,
-    )
-    _finished(account, entries, [choice])
+    (choice,) = _drawn([asked], [[rate * one for one in sums]], noise, account, began)
     return choice
+
+
+def _written(**fields: Any) -> Choice:
+    """A choice with these fields, as it is read from its file."""
+    return Choice.from_json(Choice(place=0, id="0" * 64, **fields).to_json())
 
 
 def choose_ranges(
@@ -132,46 +136,34 @@ def choose_ranges(
     """
     noise = noise_source(random_state)
     exponents = [one.exponents(columns[one.read_as].histogram(one)) for one in asked]
-    entries = _entered(account, _plans(asked), insecure=noise.insecure, began=began)
-    found = tuple(
-        one.model_copy(
-            update={
-                "place": draw(own, noise),
-                "id": secrets.token_hex(32),
-                "insecure": noise.insecure,
-            }
-        )
-        for one, own in zip(asked, exponents, strict=True)
-    )
-    _finished(account, entries, found)
-    return found
+    return _drawn(asked, exponents, noise, account, began)
 
 
-def uncounted(choices: Sequence[RangeChoice], account: Account) -> tuple[RangeChoice, ...]:
-    """The choices that an account does not count yet."""
-    counted = {entry.sha256 for entry in account.entries if "candidates" in entry.plan}
-    return tuple(one for one in choices if one.id not in counted)
-
-
-def count_choices(choices: Sequence[RangeChoice], account: Account, *, began: datetime | None = None) -> None:
-    """Enter choices that were made without an account, each once, with the time ``began``."""
-    left = uncounted(choices, account)
-    if left:
-        insecure = any(one.insecure for one in left)
-        _finished(account, _entered(account, _plans(left), insecure=insecure, began=began), left)
-
-
-def _plans(choices: Sequence[RangeChoice]) -> list[Noted]:
-    return [(f"range of {one.column}: {one.end}", one.plan) for one in choices]
-
-
-def _entered(
-    account: Account | None, plans: Sequence[Noted], *, insecure: bool, began: datetime | None
-) -> list[int]:
-    return [] if account is None else account.enter_all(plans, insecure=insecure, began=began)
-
-
-def _finished(account: Account | None, entries: Sequence[int], choices: Sequence[Choice]) -> None:
+def _drawn(
+    asked: Sequence[SomeChoice],
+    exponents: Sequence[Sequence[Fraction]],
+    noise: NoiseSource,
+    account: Account | None,
+    began: datetime | None,
+) -> tuple[SomeChoice, ...]:
+    """Choices with names of their own, which an account has counted when the first place is drawn."""
+    named = [
+        one.model_copy(update={"id": secrets.token_hex(32), "insecure": noise.insecure}) for one in asked
+    ]
     if account is not None:
-        for number, choice in zip(entries, choices, strict=True):
-            account.finish(number, sha256=choice.id)
+        account.enter_all(noted_choices(named), began=began)
+    return tuple(
+        one.model_copy(update={"place": draw(own, noise)}) for one, own in zip(named, exponents, strict=True)
+    )
+
+
+def noted_choices(choices: Iterable[Choice]) -> list[Noted]:
+    """Choices as an account enters them, each once."""
+    return [Noted(_note(one), one.plan, one.id, one.insecure) for one in choices]
+
+
+def _note(choice: Choice) -> str:
+    if not isinstance(choice, RangeChoice):
+        return "choice"
+    # A column may have any name, and a note is a line of text.
+    return f"range of {printable(choice.column)[:LONGEST_NAME]}: {choice.end}"

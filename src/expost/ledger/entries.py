@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 
@@ -12,6 +12,7 @@ from expost._common.strict_json import FrozenModel
 from expost.exceptions import LedgerError
 from expost.ledger.storage import Events
 from expost.privacy.adaptive import AdaptiveComposition
+from expost.privacy.choices import ChoicePlan
 from expost.privacy.composition import Composition
 from expost.privacy.excess import UNITS
 from expost.privacy.profile_curve import AnyPlan, Knots, ProfileCurve, curve_of
@@ -38,9 +39,9 @@ class Entry:
         at most what the plan promises.
     state
         ``"finished"``, or ``"unfinished"`` while a fit runs and where it was killed. Both are spent: the
-        noise was drawn, or may have been.
+        noise was drawn, or may have been. A private choice is entered as finished, before it is drawn.
     sha256
-        The hash of the publication, where there is one and the fit was finished.
+        The hash of the publication, where there is one and the fit was finished, or the name of a choice.
     note, insecure
         What the curator wrote about it, by default the estimator's name, and whether the noise came from a
         seed, which voids the guarantee.
@@ -76,6 +77,29 @@ class History:
     cap: tuple[float, float]
     order: int | None
     entries: list[Entry] = field(default_factory=list)
+
+
+class Noted(NamedTuple):
+    """A plan that is to be entered, with its note.
+
+    With an ``id``, the hash of a publication or the name of a private choice, it is entered once: not again
+    where an entry of its kind has that. Such an entry is finished at once, because nothing is left to be said
+    of it.
+    """
+
+    note: str
+    plan: AnyPlan
+    id: str | None = None
+    insecure: bool = False
+
+    def entered_in(self, entries: Sequence[Entry]) -> int | None:
+        """The number of the entry that counts it already, if one does."""
+        return next((one.number for one in entries if self._is(one)), None)
+
+    def _is(self, entry: Entry) -> bool:
+        # A choice has a random name, and whoever makes a publication knows the names of its choices.
+        alike = isinstance(self.plan, ChoicePlan) == ("candidates" in entry.plan)
+        return alike and self.id is not None and self.id == entry.sha256
 
 
 def is_line(text: object, longest: int) -> bool:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,11 +19,12 @@ from expost.ledger.entries import (
     Entered,
     Entry,
     Finished,
+    Noted,
     histories,
     is_line,
     spent_by,
 )
-from expost.ledger.storage import Events, create, opening, read, transaction
+from expost.ledger.storage import Events, Transaction, create, opening, read, transaction
 from expost.privacy.adaptive import filter_order
 from expost.privacy.composition import Composition, accountant
 from expost.privacy.plan import Plan
@@ -95,12 +96,13 @@ class Account(Summarized):
         """A copy that writes a note with the next entries. Notes are public."""
         return replace(self, note=_checked(note))
 
-    def check(self, *plans: AnyPlan) -> float:
+    def check(self, *plans: AnyPlan | tuple[str, AnyPlan] | Noted) -> float:
         """The ε that would be spent with plans, at the cap's δ; BudgetError if that overdraws the account.
 
-        Nothing is entered. Raises LedgerError where the entries before are for the other unit. Public.
+        Plans may be as :meth:`enter_all` takes them. Nothing is entered. Raises LedgerError where the entries
+        before are for the other unit. Public.
         """
-        return self._check(self.entries, plans).epsilon_at(self.delta)
+        return self._check(self.entries, self._noted(plans)).epsilon_at(self.delta)
 
     def enter(
         self, plan: AnyPlan, *, note: str = "", insecure: bool = False, began: datetime | None = None
@@ -113,35 +115,44 @@ class Account(Summarized):
         takes depends on the table. Raises BudgetError if the account would be overdrawn, and LedgerError if
         the entry cannot be written; nothing was entered then. Public.
         """
-        return self.enter_all([(self.note or note, plan)], insecure=insecure, began=began)[0]
+        return self.enter_all([Noted(note, plan, insecure=insecure)], began=began)[0]
 
     def enter_all(
-        self,
-        noted: Sequence[tuple[str, AnyPlan]],
-        *,
-        insecure: bool = False,
-        began: datetime | None = None,
+        self, noted: Iterable[tuple[str, AnyPlan] | Noted], *, began: datetime | None = None
     ) -> list[int]:
-        """Enter several plans, each after its note, all or none of them, as :meth:`enter` does. Public."""
-        notes, plans = [_checked(note) for note, _ in noted], [plan for _, plan in noted]
-        for plan in plans:
-            _curve(plan)  # before other processes have to wait
+        """Enter several plans, each after its note, in one transaction: all or none of them.
+
+        As :meth:`enter` does; returns the number of each one's entry. A plan with an id
+        (:class:`~expost.ledger.entries.Noted`) that is counted already is not entered again. Public.
+        """
+        all_of_them = self._noted(noted)
+        time = spelt(datetime.now(UTC) if began is None else began)
         with transaction(self.path) as ledger:
-            self._check(self._entries(ledger.events), plans)
-            time = spelt(datetime.now(UTC) if began is None else began)
-            shared: Any = {"account": self.name, "time": time, "insecure": insecure}
-            return [
-                ledger.append(Entered.of(plan, note=note, **shared).model_dump())
-                for note, plan in zip(notes, plans, strict=True)
-            ]
+            entries = self._entries(ledger.events)
+            self._check(entries, all_of_them)
+            return [one.entered_in(entries) or self._append(ledger, one, time) for one in all_of_them]
+
+    def _noted(self, plans: Iterable[AnyPlan | tuple[str, AnyPlan] | Noted]) -> list[Noted]:
+        """Plans with the notes that they are entered with, where all can be; before other processes wait."""
+        found = [Noted(*one) if isinstance(one, tuple) else Noted("", one) for one in plans]
+        for one in found:
+            _curve(one.plan)
+            _check_sha256(one.id)
+        return [one._replace(note=_checked(self.note or one.note)) for one in found]
+
+    def _append(self, ledger: Transaction, noted: Noted, time: str) -> int:
+        shared: Any = {"account": self.name, "time": time, "note": noted.note, "insecure": noted.insecure}
+        number = ledger.append(Entered.of(noted.plan, **shared).model_dump())
+        if noted.id is not None:
+            ledger.append(Finished(entry=number, sha256=noted.id).model_dump())
+        return number
 
     def finish(self, number: int, *, sha256: str | None = None) -> None:
         """Mark an entry as finished, with the hash of its publication and without the time. Public.
 
         How long a fit takes depends on the table, and no budget pays for that.
         """
-        if not (sha256 is None or (isinstance(sha256, str) and re.fullmatch("[0-9a-f]{64}", sha256))):
-            raise parameter_error("sha256", "a publication's `sha256` or None", sha256)
+        _check_sha256(sha256)
         with transaction(self.path) as ledger:
             entry = next((entry for entry in self._entries(ledger.events) if entry.number == number), None)
             if entry is None or entry.state == FINISHED:
@@ -174,8 +185,11 @@ class Account(Summarized):
         spent = spent_by(entries, self.order).epsilon_at(self.delta)
         return spent, max(self.epsilon - spent, 0.0)
 
-    def _check(self, entries: tuple[Entry, ...], plans: Sequence[AnyPlan]) -> Composition:
+    def _check(self, entries: tuple[Entry, ...], noted: Sequence[Noted]) -> Composition:
+        plans = [one.plan for one in noted if one.entered_in(entries) is None]
         curves, spent = tuple(map(_curve, plans)), spent_by(entries, self.order)
+        if not plans:
+            return spent
         plan, unit = plans[-1], spent.unit if entries else plans[0].unit
         other = next((one.unit for one in plans if one.unit != unit), None)
         if other is not None:
@@ -235,6 +249,18 @@ def _checked(note: str) -> str:
             note[:80] if isinstance(note, str) else note,
         )
     return note
+
+
+def _check_sha256(sha256: str | None) -> None:
+    if not (sha256 is None or (isinstance(sha256, str) and re.fullmatch("[0-9a-f]{64}", sha256))):
+        raise parameter_error("sha256", "a publication's `sha256` or None", sha256)
+
+
+def check_account(account: object) -> None:
+    """Raise ParameterError unless this is an account, where one is given."""
+    if not isinstance(account, Account):
+        wanted = "an account of `expost.Ledger(...).account(...)` or None"
+        raise parameter_error("account", wanted, type(account).__name__)
 
 
 def spelt(time: datetime) -> str:
