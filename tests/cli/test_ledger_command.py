@@ -108,6 +108,55 @@ def test_whoever_stops_a_fit_learns_that_it_was_counted(tmp_path, monkeypatch):
     assert [entry.state for entry in expost.Ledger(book).account("patients").entries] == ["unfinished"]
 
 
+def stopped_after(enter, *, then):
+    """Enter as ever, and be stopped before anybody knows the number of the entry."""
+
+    def entering(*arguments, **options):
+        enter(*arguments, **options)
+        then()
+        raise KeyboardInterrupt
+
+    return entering
+
+
+def test_whoever_stops_a_fit_just_after_its_entry_learns_that_it_was_counted(tmp_path, monkeypatch):
+    ward(tmp_path)
+    book = opened(tmp_path)
+    monkeypatch.setattr(Account, "enter_all", stopped_after(Account.enter_all, then=lambda: None))
+    result = fit(tmp_path)
+    assert result.exit_code == 1
+    assert "the ledger counts this fit all the same" in result.stderr
+    assert "stopped before the end" in result.stderr
+    assert len(expost.Ledger(book).account("patients").entries) == 1
+
+
+def test_a_ledger_that_cannot_be_read_any_more_hides_no_other_error(tmp_path, monkeypatch):
+    ward(tmp_path)
+    gone = opened(tmp_path).unlink
+    monkeypatch.setattr(Account, "enter_all", stopped_after(Account.enter_all, then=gone))
+    result = fit(tmp_path)
+    assert result.exit_code == 1
+    assert "the ledger cannot be read, and may count this fit all the same" in result.stderr
+    assert "stopped before the end" in result.stderr
+
+
+def test_a_fit_that_another_one_leaves_nothing_for_is_not_said_to_be_counted(tmp_path, monkeypatch):
+    ward(tmp_path)
+    book = opened(tmp_path)
+    enter, plan = Account.enter_all, expost.calibrate(loss="logistic", epsilon=2.99, delta=9e-7)
+
+    def too_late(self, *arguments, **options):
+        enter(self, [("theirs", plan)], began=options["began"])
+        return enter(self, *arguments, **options)
+
+    monkeypatch.setattr(Account, "enter_all", too_late)
+    result = fit(tmp_path)
+    assert result.exit_code == 1
+    assert "Nothing was spent" in result.stderr
+    assert "all the same" not in result.stderr
+    assert len(expost.Ledger(book).account("patients").entries) == 1
+
+
 def test_json_says_what_is_left(tmp_path):
     ward(tmp_path)
     opened(tmp_path)

@@ -1,8 +1,6 @@
 """``expost choose``: spend a budget on ranges that nobody knows, and write the domain file with them."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,10 +17,9 @@ from expost.cli.base import (
     print_json,
     say,
     show_progress,
-    warn,
 )
 from expost.cli.commands import ChooseOptions
-from expost.cli.ledger import named_account
+from expost.cli.ledger import named_account, said_to_be_spent
 from expost.cli.plan import check_order
 from expost.cli.private_files import check_public
 from expost.cli.tables import inputs_of
@@ -60,7 +57,7 @@ def choose(options: ChooseOptions) -> None:
     size = len(asked.resolved(asked.ends).to_toml().encode()) + _LONGER
     # The file is open before anything is drawn: nothing is spent where it cannot be written.
     with (
-        _said_to_be_spent(account),
+        said_to_be_spent(account, began, "these choices"),
         atomic_write(options.output, overwrite=options.force, room=size) as file,
     ):
         chosen = choose_ranges(asked.ends, columns, account=account, began=began)
@@ -80,18 +77,6 @@ def _read(asked: AskedRanges, table: LazyTable) -> dict[ReadAs, Column]:
     except (DomainError, FileError) as error:
         refusal = error
     raise type(refusal)(f"{refusal} Nothing was spent.")
-
-
-@contextmanager
-def _said_to_be_spent(account: Account | None) -> Iterator[None]:
-    """Warn where choices are counted by a ledger, and cannot be written."""
-    before = 0 if account is None else len(account.entries)
-    try:
-        yield
-    except BaseException:
-        if account is not None and len(account.entries) > before:
-            warn("the ledger counts these choices all the same: nothing is ever refunded.")
-        raise
 
 
 def _asked(options: ChooseOptions) -> AskedRanges:

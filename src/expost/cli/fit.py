@@ -14,7 +14,7 @@ from rich.console import Console
 from expost._common.files import atomic_write, same_file
 from expost.cli.base import error_console, legible, output_console, print_json, say, show_progress, warn
 from expost.cli.commands import FitOptions
-from expost.cli.ledger import named_account
+from expost.cli.ledger import named_account, said_to_be_spent
 from expost.cli.losses import with_choices
 from expost.cli.plan import declared_weighting, load_domain, make_corners, make_plan
 from expost.cli.private_files import COLUMN, check_figures, check_public, write_losses
@@ -222,29 +222,25 @@ def _publish(declared: PlannedFit, records: Encoded, size: int) -> tuple[Publica
         if declared.account is not None:
             entry = declared.account.enter_all(declared.entering, began=declared.began)[-1]
 
-    try:
-        # The file is open before the noise is drawn: nothing is spent where it cannot be written.
-        with (
-            atomic_write(options.output, overwrite=options.force, room=size) as file,
-            show_progress("Fitting") as progress,
-        ):
-            progress.step("Fitting", passes=_PASSES)
-            watched = replace(records, watch=progress.watch)
-            release, private = perturb(
-                declared.plan,
-                watched,
-                noise=ExactNoise(),
-                corners=declared.corners,
-                step=progress.rename,
-                before_noise=enter,
-            )
-            progress.step("Verifying and writing the publication")
-            publication = Publication.from_release(release, **declared.published)
-            file.write(publication.to_json())
-    except BaseException:
-        if entry is not None:
-            warn("the ledger counts this fit all the same: nothing is ever refunded.")
-        raise
+    # The file is open before the noise is drawn: nothing is spent where it cannot be written.
+    with (
+        said_to_be_spent(declared.account, declared.began, "this fit"),
+        atomic_write(options.output, overwrite=options.force, room=size) as file,
+        show_progress("Fitting") as progress,
+    ):
+        progress.step("Fitting", passes=_PASSES)
+        watched = replace(records, watch=progress.watch)
+        release, private = perturb(
+            declared.plan,
+            watched,
+            noise=ExactNoise(),
+            corners=declared.corners,
+            step=progress.rename,
+            before_noise=enter,
+        )
+        progress.step("Verifying and writing the publication")
+        publication = Publication.from_release(release, **declared.published)
+        file.write(publication.to_json())
     return publication, private, entry
 
 

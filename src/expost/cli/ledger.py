@@ -1,17 +1,21 @@
 """``expost ledger``: what each table has spent and has left."""
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from rich.bar import Bar
 from rich.table import Table
 
-from expost.cli.base import console, legible, output_console, print_json, say
+from expost.cli.base import console, legible, output_console, print_json, say, warn
+from expost.data.values import attempted
 from expost.exceptions import BudgetError, LedgerError, ParameterError
 from expost.fitting.choose import noted_choices
 from expost.ledger import Account, Ledger, Noted
 from expost.ledger.entries import Entry, spent_by
+from expost.ledger.ledger import spelt
 from expost.publication import Publication
 
 # What JSON has of an entry: everything but its curve.
@@ -59,6 +63,24 @@ def named_account(ledger: Path | None, account: str | None) -> Account | None:
         lacking = "--ledger" if ledger is None else "--account"
         raise ParameterError(f"add {lacking}: a ledger and one of its accounts go together.")
     return None if ledger is None or account is None else Ledger(ledger).account(account)
+
+
+@contextmanager
+def said_to_be_spent(account: Account | None, began: datetime, what: str) -> Iterator[None]:
+    """Warn where ``what`` is entered in a ledger, with the time ``began``, and then cannot be written."""
+    before = 0 if account is None else len(account.entries)
+    try:
+        yield
+    except (BudgetError, LedgerError):
+        raise  # it says that nothing was entered
+    except BaseException:
+        # The ledger knows, however shortly after its entry this was stopped.
+        if account is not None:
+            later = attempted(lambda: [entry.time for entry in account.entries[before:]])
+            counts = "cannot be read, and may count" if later is None else "counts"
+            if later is None or spelt(began) in later:
+                warn(f"the ledger {counts} {what} all the same: nothing is ever refunded.")
+        raise
 
 
 def _open(
