@@ -18,7 +18,7 @@ from expost.cli.private_files import check_figures, listed_ids, unit_of, write_c
 from expost.cli.tables import (
     Columns,
     FirstRecords,
-    check_order,
+    check_publication_first,
     dialect_of,
     inputs_of,
     open_records,
@@ -58,7 +58,7 @@ _NAME, _FIGURE = 19, 9
 def bounds(options: BoundsOptions) -> None:
     """Bound what publications cost each record."""
     scope, reading, output = _asked(options), options.reading, options.output
-    check_order(options.publications[0], options.records)
+    check_publication_first(options.publications[0], options.records)
     read = [Publication.load(path) for path in options.publications]
     if len({publication.sha256 for publication in read}) < len(read):
         raise FileError("a publication is given twice, and would be counted twice. Name each file once.")

@@ -9,7 +9,7 @@ from expost.cli.base import console, legible, print_json, say, warn
 from expost.cli.commands import LossesOptions
 from expost.cli.display import Tally, show_losses
 from expost.cli.private_files import COLUMN, LOSSES_MARK, check_figures, listed_ids, unit_of, write_losses
-from expost.cli.tables import check_order, dialect_of, inputs_of, open_records, person_column
+from expost.cli.tables import check_publication_first, dialect_of, inputs_of, open_records, person_column
 from expost.cli.words import whole_promise
 from expost.data.domain import Domain
 from expost.data.encoding import Encoded
@@ -27,7 +27,7 @@ _DOUBTFUL = 1e-3
 
 def losses(options: LossesOptions) -> None:
     """Recompute everyone's exact loss; private."""
-    check_order(options.publication, options.table)
+    check_publication_first(options.publication, options.table)
     read, reading, output = Publication.load(options.publication), options.reading, options.output
     person = person_column(options.person, reading, of_people=read.of_people)
     _check_declared(read, options.weight, person)

@@ -14,7 +14,7 @@ from expost.cli.private_files import check_figures, write_columns
 from expost.cli.tables import (
     Columns,
     FirstRecords,
-    check_order,
+    check_publication_first,
     dialect_of,
     inputs_of,
     open_records,
@@ -35,7 +35,7 @@ _OF_CLASS, _SURVIVAL = "probability of ", "survival to "
 
 def predict(publication: Path, records: Path, output: Path | None, options: RecordOptions) -> None:
     """Predict the outcome of records."""
-    check_order(publication, records)
+    check_publication_first(publication, records)
     read = Publication.load(publication)
     first = FirstRecords(None if options.as_json and output is None else _MOST_PREDICTIONS)
     with open_records(records, options, _names(read), "Predicting") as (table, watch):

@@ -37,7 +37,7 @@ class OutputError(FileError):
     """A file cannot be written: how a table is written has nothing to do with it."""
 
 
-def check_order(publication: Path, table: Path) -> None:
+def check_publication_first(publication: Path, table: Path) -> None:
     """Refuse a table in the place of a publication, where the two were exchanged."""
     if table.suffix.lower() == ".json" and publication.suffix.lower() in TABLES:
         raise FileError(f"the publication comes first, and then the table: {table} {publication}.")
