@@ -152,3 +152,26 @@ def test_a_model_of_times_from_the_check_to_the_page(tmp_path):
     assert "0.5 is chance" in told("rehearse", domain, "--rows", 60, "--tables", 1)
     rehearsed = json.loads(told("rehearse", domain, "--rows", 400, "--tables", 1, "--json", "--epsilon", 8))
     assert rehearsed["budgets"][-1]["quality"]["auc"] > 0.55
+
+
+def test_records_of_several_rows_share_an_account_with_models_of_rows(ordered):
+    """One of each kind, on the command line, in Python and from a file: all promise to a record."""
+    domain, table, book = (ordered / name for name in ("domain.toml", "table.csv", "book.db"))
+    yes_no = ordered / "yes_no.toml"
+    label = '[label]\nname = "pain"\nkind = "classes"\nclasses = ["none", "mild", "severe"]\n'
+    yes_no.write_text(FEATURES + label)
+    told("ledger", book, "--open", "pain", "--epsilon", 3, "--delta", 1e-5)
+    shared = ("--yes", "--ledger", book, "--account", "pain")
+    told("fit", yes_no, table, "-o", ordered / "classes.json", *shared)
+    told("fit", domain, table, "-o", ordered / "ordered.json", *shared)
+    account = expost.Ledger(book).account("pain")
+    frame = pd.read_csv(table)
+    model = expost.OrdinalRegression(domain=expost.Domain.load(domain), epsilon=0.5)
+    model.fit(frame, frame["pain"], account=account)
+    model.publication_.save(ordered / "other.json")
+    assert [entry.unit for entry in account.entries] == ["row", "row", "row"]
+    assert 1.0 < account.spent.epsilon_at(1e-5) < 2.5
+    told(
+        "ledger", book, "--open", "again", "--epsilon", 3, "--delta", 1e-5, "--enter", ordered / "other.json"
+    )
+    assert expost.Ledger(book).account("again").entries[0].unit == "row"

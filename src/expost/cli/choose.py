@@ -60,7 +60,9 @@ def choose(options: ChooseOptions) -> None:
         said_to_be_spent(account, began, "these choices"),
         atomic_write(options.output, overwrite=options.force, room=size) as file,
     ):
-        chosen = choose_ranges(asked.ends, columns, account=account, began=began)
+        chosen = choose_ranges(
+            asked.ends, columns, account=account, promised_to=asked.domain.promised_to, began=began
+        )
         domain = asked.resolved(chosen)
         file.write(domain.to_toml())
     if options.as_json:

@@ -114,7 +114,11 @@ def _declare(options: FitOptions) -> PlannedFit:
     weighting = declared_weighting(options.weight, options.model.max_weight, domain.rows_per_person)
     plan, account = make_plan(domain, options.model), named_account(options.ledger, options.account)
     began = datetime.now(UTC)  # before the table is touched: how long that takes is not public
-    entering = [*noted_choices(domain.choices), Noted(options.output.name, plan)]
+    whom = domain.promised_to
+    entering = [
+        *noted_choices(domain.choices, whom),
+        Noted(options.output.name, plan, unit=whom),
+    ]
     if account is not None:
         account = account.noted(options.note or "")
         account.check(*entering)  # refuses before the table is touched

@@ -113,9 +113,10 @@ def _count(account: Account, published: Publication, path: Path) -> None:
         raise LedgerError(f"{path} is counted in the account {account.name!r} already.")
     plan, domain = published.release.plan, published.domain
     choices = () if domain is None else domain.choices
-    fitted = Noted(path.name, plan, published.sha256, insecure=published.insecure is not None)
+    whom = "person" if published.of_people else "row"
+    fitted = Noted(path.name, plan, published.sha256, published.insecure is not None, whom)
     with suppress(BudgetError):
-        account.enter_all([*noted_choices(choices), fitted])
+        account.enter_all([*noted_choices(choices, whom), fitted])
         return
     raise BudgetError(
         f"{path} was published already, and with it more is spent than the cap of the account "

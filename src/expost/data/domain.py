@@ -205,6 +205,11 @@ class Domain(Summarized, Texts):
         return "row" if alone else "person"
 
     @property
+    def promised_to(self) -> UnitName:
+        """What leaves or enters a table, as ledgers count it: a record of several rows is one row of it."""
+        return "row" if self.person is None else "person"
+
+    @property
     def without_people(self) -> Self:
         """The domain of records one by one, whoever they belong to: as they are predicted and scored."""
         return self.model_copy(update={"person": None, "rows_per_person": None})

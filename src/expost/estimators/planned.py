@@ -59,6 +59,8 @@ class Spending:
     began: datetime = field(default_factory=lambda: datetime.now(UTC))
     choices: tuple[RangeChoice, ...] = ()
     """Ranges of the domain that were chosen from the table: each is counted once."""
+    promised_to: str | None = None
+    """Whom the fit promises to, where that is not its plan's unit."""
     number: int | None = None
 
     def __post_init__(self) -> None:
@@ -87,7 +89,8 @@ class Spending:
             self.number = self.account.enter_all(self._noted(plan), began=self.began)[-1]
 
     def _noted(self, plan: Plan) -> list[Noted]:
-        return [*noted_choices(self.choices), Noted(self.estimator, plan, insecure=self.insecure)]
+        fitted = Noted(self.estimator, plan, insecure=self.insecure, unit=self.promised_to)
+        return [*noted_choices(self.choices, self.promised_to), fitted]
 
     def finish(self, sha256: str | None) -> None:
         """Mark the entry as finished; the fit is spent and published whether or not this succeeds."""
@@ -137,6 +140,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     _losses: ClassVar[tuple[type, ...]]
     """The losses that a plan may have been made for."""
     _of_plan: ClassVar[tuple[str, ...]] = ("epsilon", "delta", "l2", "unit")
+    _promised_to: ClassVar[str | None] = None
+    """Whom all models of a kind promise to, where that is not the unit of their plans."""
     """The arguments that a plan decides."""
     _of_loss: ClassVar[tuple[str, ...]] = ()
     """The arguments that the loss of a plan decides."""
@@ -321,7 +326,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
                 domain: Domain | None = getattr(self, "domain", None)
                 chosen = () if domain is None else domain.choices
                 insecure = self.random_state is not None
-                yield Spending(type(self).__name__, account, insecure=insecure, choices=chosen), step
+                told: Any = {"insecure": insecure, "choices": chosen, "promised_to": self._promised_to}
+                yield Spending(type(self).__name__, account, **told), step
         except BaseException:
             self.__dict__ = before
             raise

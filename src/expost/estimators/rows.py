@@ -29,6 +29,7 @@ class RowsModel(PrivateGLM):
 
     _losses: ClassVar = (LogisticLoss,)
     _of_loss: ClassVar = ("cap",)
+    _promised_to: ClassVar = "row"
     _kind: ClassVar[type[RowsLabel]]
     """What a domain must declare."""
 

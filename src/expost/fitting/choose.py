@@ -127,16 +127,18 @@ def choose_ranges(
     columns: Mapping[ReadAs, Column],
     *,
     account: Account | None = None,
+    promised_to: str | None = None,
     began: datetime | None = None,
     random_state: Any = None,
 ) -> tuple[RangeChoice, ...]:
     """Choose ends of columns' ranges; all of them are entered in the account first, or none is chosen.
 
-    Entries have the time ``began``, when nothing of the table had been read.
+    Entries have the time ``began``, when nothing of the table had been read, and say to whom it is promised
+    where the choices do not.
     """
     noise = noise_source(random_state)
     exponents = [one.exponents(columns[one.read_as].histogram(one)) for one in asked]
-    return _drawn(asked, exponents, noise, account, began)
+    return _drawn(asked, exponents, noise, account, began, promised_to)
 
 
 def _drawn(
@@ -145,21 +147,22 @@ def _drawn(
     noise: NoiseSource,
     account: Account | None,
     began: datetime | None,
+    promised_to: str | None = None,
 ) -> tuple[SomeChoice, ...]:
     """Choices with names of their own, which an account has counted when the first place is drawn."""
     named = [
         one.model_copy(update={"id": secrets.token_hex(32), "insecure": noise.insecure}) for one in asked
     ]
     if account is not None:
-        account.enter_all(noted_choices(named), began=began)
+        account.enter_all(noted_choices(named, promised_to), began=began)
     return tuple(
         one.model_copy(update={"place": draw(own, noise)}) for one, own in zip(named, exponents, strict=True)
     )
 
 
-def noted_choices(choices: Iterable[Choice]) -> list[Noted]:
+def noted_choices(choices: Iterable[Choice], promised_to: str | None = None) -> list[Noted]:
     """Choices as an account enters them, each once."""
-    return [Noted(_note(one), one.plan, one.id, one.insecure) for one in choices]
+    return [Noted(_note(one), one.plan, one.id, one.insecure, promised_to) for one in choices]
 
 
 def _note(choice: Choice) -> str:

@@ -66,7 +66,7 @@ class Entry:
 
     @property
     def unit(self) -> str:
-        """What neighbours differ by, ``"row"`` or ``"person"``: the plan's."""
+        """Whom it promises to, ``"row"`` or ``"person"``."""
         return str(self.plan.get("unit", "row"))
 
 
@@ -84,13 +84,26 @@ class Noted(NamedTuple):
 
     With an ``id``, the hash of a publication or the name of a private choice, it is entered once: not again
     where an entry of its kind has that. Such an entry is finished at once, because nothing is left to be said
-    of it.
+    of it. ``unit`` says whom it promises to where that is not the plan's: a record of several rows has the
+    plan of a person, and the promise is to the record.
     """
 
     note: str
     plan: AnyPlan
     id: str | None = None
     insecure: bool = False
+    unit: str | None = None
+
+    @property
+    def promised_to(self) -> str:
+        """``"row"`` or ``"person"``."""
+        return self.unit or self.plan.unit
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What an entry states of the plan."""
+        stated = {name: value for name, value in self.plan.fields().items() if name != "unit"}
+        return stated if self.promised_to == "row" else stated | {"unit": self.promised_to}
 
     def entered_in(self, entries: Sequence[Entry]) -> int | None:
         """The number of the entry that counts it already, if one does."""
@@ -155,15 +168,16 @@ class Entered(FrozenModel):
     removing_orders: _Orders = ()
 
     @classmethod
-    def of(cls, plan: AnyPlan, *, account: str, time: str, note: str, insecure: bool) -> Self:
+    def of(cls, noted: Noted, *, account: str, time: str) -> Self:
         """The event that enters a plan."""
+        plan = noted.plan
         curve = curve_of(plan)
         return cls(
             account=account,
             time=time,
-            note=note,
-            insecure=bool(insecure),
-            plan=plan.fields(),
+            note=noted.note,
+            insecure=bool(noted.insecure),
+            plan=noted.fields,
             epsilon=min(float(plan.epsilon), _three_digits(curve.epsilon(plan.delta))),
             delta=float(plan.delta),
             adding=curve.adding,

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from expost._common.summary import Summarized, Summary
 from expost._common.validation import check_positive, parameter_error
@@ -141,8 +140,7 @@ class Account(Summarized):
         return [one._replace(note=_checked(self.note or one.note)) for one in found]
 
     def _append(self, ledger: Transaction, noted: Noted, time: str) -> int:
-        shared: Any = {"account": self.name, "time": time, "note": noted.note, "insecure": noted.insecure}
-        number = ledger.append(Entered.of(noted.plan, **shared).model_dump())
+        number = ledger.append(Entered.of(noted, account=self.name, time=time).model_dump())
         if noted.id is not None:
             ledger.append(Finished(entry=number, sha256=noted.id).model_dump())
         return number
@@ -186,19 +184,22 @@ class Account(Summarized):
         return spent, max(self.epsilon - spent, 0.0)
 
     def _check(self, entries: tuple[Entry, ...], noted: Sequence[Noted]) -> Composition:
-        plans = [one.plan for one in noted if one.entered_in(entries) is None]
-        curves, spent = tuple(map(_curve, plans)), spent_by(entries, self.order)
-        if not plans:
+        added, spent = (
+            [one for one in noted if one.entered_in(entries) is None],
+            spent_by(entries, self.order),
+        )
+        if not added:
             return spent
-        plan, unit = plans[-1], spent.unit if entries else plans[0].unit
-        other = next((one.unit for one in plans if one.unit != unit), None)
+        plans, unit = [one.plan for one in added], spent.unit if entries else added[0].promised_to
+        other = next((one.promised_to for one in added if one.promised_to != unit), None)
         if other is not None:
             raise LedgerError(
                 f"the account {self.name!r} counts what publications cost each {unit}, and this plan "
                 f"is made with unit={other!r}: the two do not add up. Nothing was spent. Plan with "
                 f"unit={unit!r}, or open another account."
             )
-        after = replace(spent, curves=(*spent.curves, *curves), unit=plan.unit)
+        plan = plans[-1]
+        after = replace(spent, curves=(*spent.curves, *map(_curve, plans)), unit=unit)
         if after.delta_at(self.epsilon) <= self.delta:
             return after
         raise BudgetError(

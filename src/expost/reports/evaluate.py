@@ -298,9 +298,9 @@ def streamed_figures(
 def spent_on_choices(releases: Sequence[Release], records: Encoded | None = None) -> Any:
     """What private choices that releases used cost at most, each once, for all rows of a person or family."""
     choices = (choice for release in releases for choice in release.choices)
-    if records is None or records.people is None:
+    people = None if records is None else records.people
+    if people is None or not people.named:  # a record, of however many rows
         return chosen_cost(choices)
-    people = records.people
     # A person some of whose rows leave while others enter is one who leaves and one who enters.
     return chosen_cost(choices, people.counts + people.forgotten, 1 + people.mixed)
 

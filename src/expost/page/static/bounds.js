@@ -72,12 +72,15 @@ function interval({ plan }, facts, more, wider, first, third) {
   return { lower: Math.max(low, -high, 0), upper: Math.max(high, -low) };
 }
 
+// How many records of the table are hers: one, where that is several rows.
+const recordsOf = (places, person) => (places ? 1 : (person?.count ?? 1));
+
 const part = (sensitivity, sigma, error) => (sigma === null ? 0 : sensitivity / sigma + 2 * error);
 
 // How far a gradient of this length moves the noise of the objective and of the gradient, in units of each. Each known
 // row of a family weighs as much as one.
-function steepOf({ plan, rounding }, { person }, length) {
-  const weight = plan.unit === "row" && person ? person.count - person.forgotten : 1;
+function steepOf({ plan, rounding, places }, { person }, length) {
+  const weight = plan.unit === "row" ? recordsOf(places, person) - (person?.forgotten ?? 0) : 1;
   const gradient = length + weight * rounding.slope * plan.sigma;
   return {
     model: gradient / plan.sigma,
@@ -119,8 +122,8 @@ function oneSide({ slack }, publication, quantiles, facts, member) {
 }
 
 // What private choices cost her at most: so much for each of her rows, or for all of them where it was promised so.
-export const chosenFor = ({ chosen = 0 }, { person }, unit) =>
-  chosen * (unit === "row" ? (person?.count ?? 1) : 1);
+export const chosenFor = ({ chosen = 0, places }, { person }, unit) =>
+  chosen * (unit === "row" ? recordsOf(places, person) : 1);
 
 // The interval for the model, the report's cost and the total, from what is read of the record. `member` is null
 // where it is not known; `every` makes the figures hold for every record at once, even one chosen after seeing the

@@ -14,7 +14,8 @@ export function together(numbers, facts, options) {
   const apart = options.every || readings.length === 1 || forgotten > 0 || uneven;
   const noise = apart ? null : numbers.together[options.confidence][count - 1];
   // A choice that several publications used was made once.
-  const chosen = chosenFor(numbers, facts[0], numbers.publications.every(({ plan }) => plan.unit === "person") ? "" : "row");
+  const unit = numbers.publications.every(({ plan }) => plan.unit === "person") ? "person" : "row";
+  const chosen = chosenFor({ ...numbers, places: numbers.publications[0].places }, facts[0], unit);
   if (noise === null) return sum(readings, "total") - (sum(readings, "chosen") - chosen);
   const [quantile, rest] = noise;
   const reached = Math.sqrt(sum(readings, "squared")) * quantile;
