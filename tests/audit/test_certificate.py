@@ -52,11 +52,17 @@ PAIRS = 42
 
 
 def draw_labels(rng, name, size):
-    if name == "soft":
-        return np.where(rng.random(size) < 0.5, rng.random(size), rng.integers(0, 3, size) / 2)
-    if name == "huber":
-        return rng.standard_normal(size) * 10.0 ** rng.uniform(-1.0, 2.0, size)
-    return rng.choice([-1.0, 1.0] if name == "hinge" else [0.0, 1.0], size)
+    """Labels of all sizes that a loss declares, its ends among them."""
+    labels = LOSSES[name].labels
+    if labels.values is not None:
+        return rng.choice(labels.values, size)
+    if name in ("soft", "count"):
+        ends_and_middle = np.linspace(labels.low, labels.high, 3)
+        inside = rng.uniform(labels.low, labels.high, size)
+        return np.where(rng.random(size) < 0.5, inside, rng.choice(ends_and_middle, size))
+    if name == "amount":
+        return np.where(rng.random(size) < 0.9, 10.0 ** rng.uniform(-3.0, 3.0, size), 0.0)
+    return rng.standard_normal(size) * 10.0 ** rng.uniform(-1.0, 2.0, size)
 
 
 def draw_pair(rng, name, norm, sigma, dimension=1):
@@ -91,6 +97,19 @@ def sharpest(loss, norm, l2, scales):
 
 def test_there_are_at_least_two_thousand_pairs():
     assert len(LOSSES) * len(SETTINGS) * PAIRS >= 2000
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_labels_are_declared_and_reach_what_is_declared(name):
+    """Not only classes: of counts the largest, of amounts many sizes, of numbers both signs."""
+    declared, drawn = LOSSES[name].labels, draw_labels(np.random.default_rng(0), name, 1000)
+    assert np.all(declared.contains(drawn))
+    if declared.values is not None:
+        assert set(drawn) == set(declared.values)
+        return
+    assert len(set(drawn)) > 400
+    assert np.min(drawn) == declared.low or np.min(drawn) < -10.0
+    assert np.max(drawn) == declared.high or np.max(drawn) > 10.0
 
 
 # One setting of each loss and a third of its pairs in each run, both norms and every kind of report among
