@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
 import expost
@@ -93,6 +93,62 @@ def test_without_noise_the_coefficients_are_scikit_learns_on_the_rows(drawn, fit
     )
     theirs.fit(*by_hand(X, y)[:2])
     np.testing.assert_allclose([*model.coef_, *model.intercept_], theirs.coef_[0], atol=1e-6)
+
+
+# Features that tell nothing: a table without any is refused.
+CONSTANTS = [0.0, 0.5]
+
+
+def kaplan_meier(times, events, length):
+    """The product of one minus the events over those at risk, period by period, of times in days."""
+    last = np.where(events, np.ceil(times / length), np.floor(times / length))
+    survival = [1.0]
+    for period in range(1, PERIODS + 1):
+        at_risk = np.count_nonzero(last >= period)
+        happened = np.count_nonzero(events & (last == period))
+        survival.append(survival[-1] * (1.0 - happened / at_risk))
+    return survival[1:]
+
+
+@pytest.mark.parametrize("length", [1.0, 30.0])
+def test_without_features_and_noise_survival_is_kaplan_meiers(length):
+    """The hazards are shares, and the intercepts their log odds where the feature is 0."""
+    _, y = lifetimes(rows=200)
+    times = y[:, 0] * length
+    if length > 1.0:  # followed for some days of another period, which is left out, or an event within one
+        times += np.where(y[:, 1] > 0, -0.4 * length, 0.6 * length)
+    expected = kaplan_meier(times, y[:, 1] > 0, length)
+    for value in CONSTANTS:
+        X = np.full((200, 1), value)
+        model = survived(X, np.column_stack([times, y[:, 1]]), plan=plain(sigma=1e-9, l2=1e-9), length=length)
+        np.testing.assert_allclose(model.predict_survival(X), [expected] * 200, atol=1e-6)
+        hazards = 1.0 - np.array(expected) / np.append(1.0, expected[:-1])
+        np.testing.assert_allclose(model.intercept_ + value * model.coef_, logit(hazards), atol=1e-6)
+
+
+def test_without_features_and_noise_probabilities_of_classes_are_their_shares():
+    """And the k-th intercept is the log odds to be above the k-th class."""
+    _, y = table()
+    shares = np.array([np.mean(y == one) for one in CLASSES])
+    for value in CONSTANTS:
+        X = np.full((ROWS, 1), value)
+        model = fitted(X, y, plan=plain(sigma=1e-9, l2=1e-9))
+        np.testing.assert_allclose(model.predict_proba(X), [shares] * ROWS, atol=1e-6)
+        above = 1.0 - np.cumsum(shares)[:-1]
+        np.testing.assert_allclose(model.intercept_ + value * model.coef_, logit(above), atol=1e-6)
+
+
+@pytest.mark.long
+def test_without_noise_survival_is_that_of_scikit_learns_hazards():
+    """Its hazards are asked for by period and indicator, and its curve is their product."""
+    X, y = lifetimes()
+    model = survived(X, y, plan=plain(sigma=1e-9, l2=1e-9))
+    theirs = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-12, solver="newton-cholesky")
+    theirs.fit(*person_periods(X, y)[:2])
+    asked, _, owners = person_periods(X, [(PERIODS, False)] * ROWS)
+    stays = theirs.predict_proba(asked)[:, 0].reshape(ROWS, PERIODS)
+    assert np.array_equal(owners.reshape(ROWS, PERIODS)[:, 0], np.arange(ROWS))
+    np.testing.assert_allclose(model.predict_survival(X), np.cumprod(stays, axis=1), atol=1e-6)
 
 
 @pytest.mark.parametrize("member", [True, False])
