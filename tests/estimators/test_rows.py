@@ -224,20 +224,6 @@ def test_reports_cover_the_exact_losses_and_a_file_says_what_the_model_says(tmp_
     assert list(read.summary().terms) == ["x0", "x1", *places]
 
 
-@pytest.mark.slow
-@KINDS
-def test_reports_cover_with_their_confidence(drawn, fit, by_hand):
-    """400 fits of ten records; at 0.9 more than 513 of 4,000 failures have a probability below 1e-6."""
-    X, y = drawn(rows=10)
-    failures = 0
-    for seed in range(400):
-        model = fit(X, y, random_state=seed)
-        bounds = model.publication_.bounds(X, y, confidence=0.9, member=True)
-        exact = model.ex_post_losses(X, y)
-        failures += np.count_nonzero((exact < bounds.lower) | (exact > bounds.upper))
-    assert failures <= 513
-
-
 def test_predictions_reach_the_median_class_and_probabilities_never_rise():
     X, y = table(rows=2000)
     model = fitted(X, y, epsilon=8.0)

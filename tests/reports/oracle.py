@@ -38,21 +38,16 @@ class Problem:
     def designed(self, X):
         return design_of(X, norm=self.plan.norm, fit_intercept=self.fit_intercept)
 
+    def records(self, member):
+        """The encoded records of that side."""
+        return self.design[member].labelled(self.y[member], self.weights[member])
+
     def fit(self, seed):
-        return perturb(
-            self.plan,
-            self.design[True].labelled(self.y[True], self.weights[True]),
-            noise=SeededNoise(seed),
-        )
+        return perturb(self.plan, self.records(True), noise=SeededNoise(seed))
 
     def model_loss(self, private, *, member):
         """Signed log-odds of the coefficients, for every record of that side."""
-        return ex_post_terms(
-            private,
-            self.design[member].labelled(self.y[member], self.weights[member]),
-            self.loss,
-            member=member,
-        ).signed
+        return ex_post_terms(private, self.records(member), self.loss, member=member).signed
 
     def total_loss(self, release, private, *, member):
         """Signed log-odds of the coefficients and of every statistic: Gaussian densities, by definition."""

@@ -71,13 +71,12 @@ def misses(problem, seeds, *, failures=FAILURES, knowledge=(True, False)):
             for side in (True, False)
         }
         for side, known, scope, failure in itertools.product((True, False), knowledge, SCOPES, failures):
-            design, y = problem.design[side], problem.y[side]
             bounds = evaluate(
                 release,
-                design.labelled(y, problem.weights[side]),
+                problem.records(side),
                 confidence=1.0 - failure,
                 member=side if known else None,
-                simultaneous=len(y) if scope == "n" else scope,
+                simultaneous=len(problem.y[side]) if scope == "n" else scope,
             )
             model, total = truth[side]
             assert np.all(bounds.lower <= bounds.upper)
