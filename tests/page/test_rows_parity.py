@@ -1,5 +1,7 @@
-"""The page's numbers of records that are several rows are the library's, in node."""
+"""The page's numbers of records that are several rows are the library's, in node and in a browser."""
 
+import csv
+import io
 import json
 
 import node
@@ -9,6 +11,7 @@ import pandas as pd
 import pytest
 
 import expost
+from expost.page.introduction import right_of_hundred
 from expost.page.numbers import payload
 
 pytestmark = pytest.mark.skipif(node.NODE is None, reason=node.MISSING)
@@ -93,6 +96,45 @@ def test_unknown_answers_count_as_the_worst_that_they_can_have_been(report):
         assert largest <= bound * (1.0 + 1e-12)
         assert place % 3 or bound <= largest * (1.0 + 1e-9)
         assert bound < 3.0 * largest
+
+
+def one_record(publication, answers):
+    """A file with one record; of a time and its event, which are two columns."""
+    names = [one.name for one in publication.domain.features]
+    cells = dict(zip(names, answers[:-1], strict=True))
+    label, outcome = publication.label, answers[-1]
+    if label == ORDERED:
+        cells[label.name] = outcome
+    else:
+        periods, happened = divmod(int(outcome), 2)
+        cells |= {label.name: f"{label.length * periods:g}", label.event: ["no", "yes"][happened]}
+    file = io.StringIO()
+    csv.writer(file).writerows([cells, cells.values()])
+    return file.getvalue()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("label", [ORDERED, TIME], ids=["ordered", "time"])
+def test_a_browser_says_the_same_and_shows_it(open_page, label):
+    """With the numbers of a browser, and from the file of a record."""
+    publication, rng = published(label, "leverage"), np.random.default_rng(4)
+    visit, (answers, options) = open_page(publication), asked(publication, rng, 100)
+    theirs = pages.by_python(publication, answers, options)
+    ours = visit.page.evaluate(
+        """pairs => pairs.map(([answers, options]) => {
+             const { lower, upper, reportCost, total } = expost.read(0, answers, options);
+             return [lower, upper, reportCost, total];
+           })""",
+        list(zip(answers, options, strict=True)),
+    )
+    assert pages.discrepancy(np.array(ours), theirs) < TOLERANCE
+    visit.open_details()
+    visit.page.locator("#paste").fill(one_record(publication, answers[0]))
+    visit.page.locator("#check").click()
+    visit.options(**options[0])
+    shown = [[*visit.figure("model"), *visit.figure("report"), *visit.figure("total")]]
+    assert pages.discrepancy(np.array(shown), theirs[:1]) < TOLERANCE
+    assert f"at most {right_of_hundred(theirs[0, 3])} of 100 guesses would be right" in visit.headline
 
 
 def test_a_time_is_asked_for_by_the_periods_that_were_seen(open_page):
