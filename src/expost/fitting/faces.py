@@ -49,9 +49,9 @@ def model_minimum(
     corners: Corners,
     solve: Solve = solve_dense,
 ) -> Move:
-    r"""Minimise :math:`(g - r)^\top p + p^\top Hp/2 + \rho(\theta + p)` over the step :math:`p`.
+    r"""Minimise :math:`(g - r)^\top p + p^\top Hp/2 + \Lambda(\theta + p)` over the step :math:`p`.
 
-    ``gradient`` is :math:`g`, which has the slope :math:`r` of :math:`\rho` at :math:`\theta` in it where
+    ``gradient`` is :math:`g`, which has the slope :math:`r` of :math:`\Lambda` at :math:`\theta` in it where
     there is one (:meth:`Corners.offset`), so that it is small near the minimiser and keeps its digits.
 
     Each coefficient at a kink stays there while the subdifferential holds minus the model's derivative; the
@@ -254,7 +254,7 @@ def _forms(factors: FloatArray, columns: FloatArray, signs: FloatArray) -> Float
 class Face:
     r"""The face of published coefficients: free ones, and those at a kink; private.
 
-    The law of the minimiser has the density :math:`\prod_F\phi_\sigma(G_j + \rho'_j)\det H_{FF}` on a face,
+    The law of the minimiser has the density :math:`\prod_F\phi_\sigma(G_j + \Lambda'_j)\det H_{FF}` on a face,
     and in each other coordinate an atom, printed with all that was free within a window :math:`w` of it:
 
     .. math:: \tilde A_j = \Phi\Bigl(\frac{-G_j - r^-_j + wh_j}{\sigma}\Bigr)
@@ -269,7 +269,7 @@ class Face:
     """The places of the free coefficients; ``active`` are the others."""
     active: NDArray[np.int64]
     noise: FloatArray
-    r""":math:`G_F + \rho'_F`: minus the noise that was drawn."""
+    r""":math:`G_F + \Lambda'_F`: minus the noise that was drawn."""
     root: FloatArray
     r"""The lower triangular :math:`L^{-1}`, :math:`LL^\top = H_{FF}`."""
     across: FloatArray

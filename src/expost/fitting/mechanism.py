@@ -66,7 +66,7 @@ def perturb(
     What recalibrates the model are sums of what each row adds at the printed coefficients
     (:class:`~expost.fitting.contributions.Contributions`), each with noise :math:`N(0, \sigma_h^2)`.
 
-    With ``corners`` :math:`\rho(\theta)` is added to the objective, and what is printed is put onto a kink
+    With ``corners`` :math:`\Lambda(\theta)` is added to the objective, and what is printed is put onto a kink
     within :attr:`~expost.privacy.precision.Precision.window` of it (docs/mathematics.md, section 19).
 
     Assumes a convex, twice differentiable loss. The labels must be from its label set, and weights from 0 to

@@ -37,7 +37,7 @@ _CAUTION = 2.0**-6
 class ExactProblem:
     r"""The perturbed objective.
 
-    .. math:: \sum_i \omega_i f(x_i^\top w; y_i) + \frac\lambda2\|w\|^2 + \rho(w) + (b_1 + b_2)^\top w
+    .. math:: \sum_i \omega_i f(x_i^\top w; y_i) + \frac\lambda2\|w\|^2 + \Lambda(w) + (b_1 + b_2)^\top w
 
     Privacy
     -------
