@@ -366,7 +366,8 @@ def test_survival_falls_and_the_mean_time_and_the_concordance_are_theirs():
     curve = model.predict_survival(X)
     hazards = expit(X @ model.coef_[:, None] + model.intercept_)
     np.testing.assert_allclose(curve, np.cumprod(1.0 - hazards, axis=1), rtol=1e-12)
-    np.testing.assert_allclose(model.predict(X), 1.0 + curve[:, :-1].sum(axis=1), rtol=1e-12)
+    ends = np.column_stack([np.ones(600), curve])
+    np.testing.assert_allclose(model.predict(X), np.trapezoid(ends, axis=1), rtol=1e-12)
     said, right, pairs = model.predict(X), 0.0, 0
     times = np.minimum(y[:, 0], PERIODS)
     events = (y[:, 1] > 0) & (y[:, 0] <= PERIODS)
@@ -377,6 +378,26 @@ def test_survival_falls_and_the_mean_time_and_the_concordance_are_theirs():
                 right += (said[other] > said[one]) + 0.5 * (said[other] == said[one])
     assert model.score(X, y) == pytest.approx(right / pairs)
     assert model.score(X, y) > 0.6
+
+
+@pytest.mark.parametrize(("periods", "length"), [(12, 30.0), (4, 90.0)])
+def test_the_mean_time_is_that_of_the_true_law_however_long_the_periods_are(periods, length):
+    r"""Exponential times with a mean m, of which no more than T counts: :math:`m(1 - e^{-T/m})`.
+
+    The straight line is above the curve by m/12 times the square of length/m. The error of the mean of 20,000
+    drawn times is below 1 day; 5 of them fail less than once in a million.
+    """
+    mean, end, rows = 150.0, periods * length, 20_000
+    rng = np.random.default_rng(6)
+    drawn, followed = rng.exponential(mean, rows), rng.uniform(0.5 * end, 2.0 * end, rows)
+    y = np.column_stack([np.minimum(drawn, followed), drawn <= followed])
+    X = rng.uniform(-0.5, 0.5, (rows, 1))
+    plan = plain(sigma=1e-3, l2=1e-2)
+    model = expost.SurvivalRegression(periods=periods, length=length, plan=plan, random_state=0).fit(X, y)
+    found = float(np.mean(model.predict(X)))
+    true = mean * (1.0 - np.exp(-end / mean))
+    above = (length / mean) ** 2 / 12.0 * true
+    assert found == pytest.approx(true + above, abs=5.0)
 
 
 def test_times_are_read_in_declared_periods():

@@ -258,9 +258,13 @@ class TimeLabel(RowsLabel):
         return np.asarray(np.cumprod(expit(-scores), axis=1), dtype=np.float64)
 
     def predicted(self, scores: FloatArray) -> NDArray[Any]:
-        """The mean time without the event, within the declared periods: the sum of the survival curve."""
+        """The mean time without the event, within the declared periods.
+
+        The area under straight lines between the ends of the periods: an event counts in the middle of its
+        period, because it may be anywhere in it, and whoever has none counts to the end of the last one.
+        """
         curve = self.survival(scores)
-        return np.asarray(self.length * (1.0 + np.sum(curve[:, :-1], axis=1)))
+        return np.asarray(self.length * (0.5 + np.sum(curve[:, :-1], axis=1) + 0.5 * curve[:, -1]))
 
 
 class NumericLabel(Measured):

@@ -230,7 +230,10 @@ class SurvivalRegression(RegressorMixin, RowsModel):  # type: ignore[misc]
         return label.survival(scores)
 
     def predict(self, X: Any) -> Any:
-        """The mean time without the event within the declared periods, in the unit of the times."""
+        """The mean time without the event within the declared periods, in the unit of the times.
+
+        An event counts in the middle of its period.
+        """
         return super().predict(X)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
