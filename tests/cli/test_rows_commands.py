@@ -130,10 +130,12 @@ def test_a_model_of_times_from_the_check_to_the_page(tmp_path):
     publication = expost.Publication.load(model)
     found = json.loads(told("predict", model, table, "--json"))["predictions"]
     np.testing.assert_allclose(found["prediction"], publication.predict(frame))
-    np.testing.assert_allclose(found["survival to 3"], publication.predict_survival(frame)[:, 2])
+    np.testing.assert_allclose(found["died: not yet by 3 months"], publication.predict_survival(frame)[:, 2])
     screen = told("predict", model, table)
-    assert all(text in screen for text in ("prediction (months)", "survival to 6", "The mean time"))
-    assert "survival to 5" not in screen  # a screen has no room for the curve
+    assert all(
+        text in screen for text in ("prediction (months)", "died: not yet by 6 months", "The mean time")
+    )
+    assert "not yet by 5" not in screen  # a screen has no room for the curve
     assert f"{found['prediction'][0]:.3f}" in screen
     bounds = json.loads(told("bounds", model, table, "--json", "--member", "yes"))
     theirs = publication.bounds(frame, member=True)

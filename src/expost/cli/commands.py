@@ -254,8 +254,9 @@ def predict(
 
     Of classes it is the likeliest, and of classes with an order the median; a logistic model gives the
     probability of each class too. Of a time it is the mean within the declared periods, an event in the
-    middle of its own, and the file has the survival to the end of each. Predictions are as private as the records; nothing is spent, and the
-    publication is not changed.
+    middle of its own, and the file has the probability that the event has not happened by
+    the end of each. Predictions are as private as the records; nothing is spent, and the publication is not
+    changed.
 
     Example: expost predict publication.json new.csv -o predictions.csv
     """

@@ -30,7 +30,7 @@ from expost.publication.readings import encoded_rows, score_coefficients
 
 # More records than this do not fit on a screen.
 _MOST_PREDICTIONS = 20
-_OF_CLASS, _SURVIVAL = "probability of ", "survival to "
+_OF_CLASS, _NOT_YET = "probability of ", ": not yet by "
 
 
 def predict(publication: Path, records: Path, output: Path | None, options: RecordOptions) -> None:
@@ -76,16 +76,23 @@ def _predictions(publication: Publication, table: LazyTable, watch: Watch) -> It
 
 def _names(publication: Publication) -> list[str]:
     if isinstance(publication.label, TimeLabel):
-        return ["prediction", *(f"{_SURVIVAL}{end:g}" for end in publication.label.ends)]
+        return ["prediction", *_curve_names(publication.label)]
     return ["prediction", *(f"{_OF_CLASS}{class_text(label)}" for label in publication.classes or ())]
 
 
+def _curve_names(label: TimeLabel) -> list[str]:
+    """A name for each probability that nothing has happened by the end of a period."""
+    unit = "" if label.unit is None else f" {label.unit}"
+    return [f"{label.event}{_NOT_YET}{end:g}{unit}" for end in label.ends]
+
+
 def _show_predictions(columns: dict[str, list[Any]], count: int, label: Label | None) -> None:
-    """The first predictions, each with its own probability, or with the survival to the last period.
+    """The first predictions, each with its own probability, or that of nothing by the last period's end.
 
     Those of the other classes and periods are for a file.
     """
-    likely, curve = ([name for name in columns if name.startswith(kind)] for kind in (_OF_CLASS, _SURVIVAL))
+    likely = [name for name in columns if name.startswith(_OF_CLASS)]
+    curve = _curve_names(label) if isinstance(label, TimeLabel) else []
     shown = {name: columns[name] for name in columns if name not in (*likely, *curve)}
     if isinstance(label, NumericLabel | TimeLabel):
         shown |= _in_units(shown.pop("prediction"), label)
