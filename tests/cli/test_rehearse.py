@@ -1,6 +1,7 @@
 """What a fit would be good for, from invented tables."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -88,7 +89,9 @@ def test_people_are_told_more_with_a_larger_budget(tmp_path):
     shown = run("rehearse", path, "--rows", 300, "--tables", 1).stdout
     assert shown.startswith("One invented table of 300 rows, with a medium effect of the features.\n")
     assert "nothing was spent" in shown
-    assert "D²" in shown
+    assert "D²: how much" in shown
+    guesses = max(51, math.ceil(100.0 / (1.0 + math.exp(-found["budgets"][1]["told"]))))
+    assert f"at most {guesses} of 100 guesses" in " ".join(shown.split())
     assert refused(run("rehearse", path, "--rows", 0), "`rows` must be")
 
 

@@ -220,18 +220,40 @@ def _show(
         figures = [*(getattr(one.quality, name) for name in shown), one.told, one.told_most]
         table.add_row(f"{one.epsilon:.3g}", *(f"{figure:.3f}" for figure in figures))
     console.print(table)
-    _explain(found, shown)
+    _explain(found, shown, times=isinstance(domain.label, TimeLabel))
 
 
-def _explain(found: list[Rehearsed], shown: list[str]) -> None:
+# What each figure says; an outcome with an order is ranked too.
+_MEANINGS = {
+    "r2": "R²: how much of the differences between outcomes the model explains. 0 is no better than no "
+    "features, 1 is perfect.",
+    "d2": "D²: how much of the differences between outcomes the model explains, by the measure that counts, "
+    "amounts and quantiles are fitted with. 0 is no better than no features, 1 is perfect.",
+    "auc": "AUC: of two people{pair}, how often the model {right}. 0.5 is chance, 1 is perfect.",
+    "log_loss": "log-loss: how surprising the outcomes are to the model; less is better. Without any feature "
+    "it is {guess:.3f}.",
+}
+
+
+def _explain(found: list[Rehearsed], shown: list[str], *, times: bool) -> None:
     """What the figures mean, and which budgets are too small."""
-    guess = found[0].quality.guess_log_loss
-    if guess is not None:
-        say(f"\nWithout any feature the log-loss is {guess:.3f}; an AUC of 0.5 is chance.")
-    elif shown[0] == "auc":
-        say("\nAUC: 0.5 is chance, 1 is perfect.")
-    else:
-        say(f"\n{_FIGURES[shown[0]]}: 0 is no better than no features, 1 is perfect.")
+    from expost.page.introduction import right_of_hundred
+
+    pair = (
+        ("", "knows who has the event first")
+        if times
+        else (" of different classes", "ranks the right one higher")
+    )
+    words = {"guess": found[0].quality.guess_log_loss, "pair": pair[0], "right": pair[1]}
+    say("")
+    for name in shown:
+        say(_MEANINGS[name].format(**words))
+    told = found[len(found) // 2].told
+    say(
+        "Told at most: what a person reads about herself, at 95%, in log-odds. With "
+        f"{told:.3f} at most {right_of_hundred(told)} of 100 guesses whether she is in the data are right; "
+        "50 are by luck."
+    )
     for one in found:
         if one.useless:
             say(f"At epsilon {one.epsilon:.3g} the model predicts no better than no features would.")
