@@ -144,7 +144,16 @@ def test_what_a_fit_says_that_it_will_spend_has_its_choices(files):
         (("{ from = 0, to = 200, steps = 40 }", '["a", "b"]'), "needs a public `grid`"),
         (("{ from = 0, to = 200, steps = 40 }", "[0, nan]"), "needs a public `grid`"),
         (("steps = 40 }", "steps = 40 }\nlevels = [0.9, 0.1]"), "`levels` of 'age'"),
-        (('low = "private"', "low = 50"), "outside its `grid`"),
+        (
+            ('low = "private"', "low = 0"),
+            "which starts at 0: let that start above 0, such as from = 5.",
+        ),
+        (
+            ('high = "private"', "high = 200"),
+            "which ends at 200: let that end below 200, such as to = 195.",
+        ),
+        (('low = "private"', "low = 250"), "let that start above 250."),
+        (('low = "private"', 'low = "50"'), "outside its `grid`"),
         (('kind = "number"', 'kind = "date"'), "of the kind `number`, without `knots`"),
         (
             (

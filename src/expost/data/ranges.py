@@ -225,16 +225,26 @@ def _asked_of(part: dict[str, Any]) -> Iterator[dict[str, Any]]:
     ends = dict(zip(_ENDS, zip(levels, (grid[0], grid[-1]), strict=True), strict=True))
     asked = {end: ends[end] for end in _ENDS if part.get(end) == PRIVATE}
     part.update({end: stand_in for end, (_, stand_in) in asked.items()})
-    if len(asked) == 1 and not _outside(part, next(iter(asked)), grid):
-        raise DomainError(f"the bound of {name!r} that is declared must be a number outside its `grid`.")
+    if len(asked) == 1:
+        _check_outside(part, next(iter(asked)), grid)
     shared = {"column": name, "candidates": grid, "missing": part.get("missing")}
     yield from ({"end": end, "level": level, **shared} for end, (level, _) in asked.items())
 
 
-def _outside(part: Mapping[str, Any], chosen: str, grid: Sequence[float]) -> bool:
-    """Whether the end that is not chosen is a number that lies beyond every candidate for the other."""
-    declared = part["high" if chosen == "low" else "low"]
-    return _is_number(declared) and bool(declared > grid[-1] if chosen == "low" else declared < grid[0])
+def _check_outside(part: Mapping[str, Any], chosen: str, grid: Sequence[float]) -> None:
+    """Refuse an end that is not chosen, unless it lies beyond every candidate for the other."""
+    end, starts, ends, sign = ("low", "starts", "from", 1) if chosen == "high" else ("high", "ends", "to", -1)
+    name, declared, candidates = part.get("name"), part.get(end), grid[::sign]
+    if not _is_number(declared):
+        raise DomainError(f"the bound of {name!r} that is declared must be a number outside its `grid`.")
+    beyond = [one for one in candidates if sign * one > sign * declared]  # type: ignore[operator]
+    if len(beyond) == len(grid):
+        return
+    example = f", such as {ends} = {beyond[0]:g}" if beyond else ""
+    raise DomainError(
+        f"`{end} = {declared:g}` of {name!r} lies in its `grid`, which {starts} at {candidates[0]:g}: let "
+        f"that {starts.removesuffix('s')} {'above' if sign > 0 else 'below'} {declared:g}{example}."
+    )
 
 
 def _grid(name: Any, declared: Any) -> tuple[float, ...]:
