@@ -1,7 +1,7 @@
 """Which columns matter, privately: forty columns of which five do, without and with an L1 penalty.
 
-All models have the same noise and the same promise. With a penalty, coefficients that are mostly noise are
-exactly zero: the model says which columns it uses. A column that it leaves out may still matter a little.
+All models have the same noise and the same promise. With a penalty, many coefficients that are mostly noise
+are exactly zero: the model says which columns it uses. A column that it leaves out may still matter a little.
 
 Run it: python examples/gallery/which_columns_matter.py which_columns_matter.png
 """

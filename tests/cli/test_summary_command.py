@@ -93,7 +93,21 @@ def test_a_recalibrated_number_from_the_plan_to_predictions(tmp_path):
     assert told == read.calibration_curve.fields()
     predicted = json.loads(run("predict", file, tmp_path / "table.csv", "--json").stdout)["predictions"]
     assert predicted["prediction"] == pytest.approx(read.predict(frame[["age"]]), rel=1e-12)
-    assert refused(
-        run("plan", tmp_path / "domain.toml", "--recalibrate", "--level", "0.5"),
-        "`recalibrate` must be False",
-    )
+
+
+@pytest.mark.parametrize(
+    ("label", "options", "words"),
+    [
+        ('kind = "number"\nlow = 0\nhigh = 30', ("--level", "0.5"), "a quantile is modelled"),
+        ('kind = "count"\nhigh = 30', (), "the outcome is a count"),
+        ('kind = "classes"\nclasses = ["a", "b", "c"]', (), "the outcome is 3 classes"),
+        ('kind = "ordered"\nclasses = ["a", "b", "c"]', (), "the outcome is 3 ordered classes"),
+        ('kind = "time"\nevent = "died"\nperiods = 3', (), "the outcome is a time"),
+    ],
+)
+def test_recalibration_of_what_has_none_is_refused_in_words_of_the_outcome(tmp_path, label, options, words):
+    feature = '[[features]]\nname = "age"\nkind = "number"\nlow = 0\nhigh = 100\n\n'
+    (tmp_path / "domain.toml").write_text(f'{feature}[label]\nname = "days"\n{label}\n')
+    result = run("plan", tmp_path / "domain.toml", "--recalibrate", *options)
+    wanted = 'for two classes and for the mean of an outcome with kind = "number", one row a person. Here '
+    assert refused(result, wanted + words)

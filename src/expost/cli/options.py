@@ -133,9 +133,9 @@ class PlanOptions:
     )
     l1: str | None = option(
         None,
-        "Let coefficients that are mostly noise become exactly 0: the weight of their absolute values, on "
-        "the scale of --l2, or auto, half of the noise. It pays with many useless columns. Signs and bounds "
-        "are `effect` in the domain.",
+        "Let many coefficients that are mostly noise become exactly 0: the weight of their absolute "
+        "values, on the scale of --l2, or auto, half of the noise. It pays with many useless columns. Signs "
+        "and bounds are `effect` in the domain.",
         metavar="NUMBER|auto",
         panel=_EXPERTS,
     )
@@ -151,8 +151,8 @@ class PlanOptions:
         "probabilities by it, and cut gradients shorter. It pays at epsilon 1 or more, for classes that can "
         "be told apart well and a few hundred rows or more, ten or more for each column. Of an outcome with "
         'kind = "number": publish five noisy sums of predictions and errors for 3% of the budget and correct '
-        "predictions by them. It pays for skewed ones, such as days in hospital; a count has no such "
-        "correction.",
+        "predictions by them. It pays for skewed ones, such as days in hospital. Other outcomes "
+        "and quantiles have no such correction, nor has a domain with a person.",
         "--recalibrate",
         panel=_EXPERTS,
     )

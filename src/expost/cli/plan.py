@@ -14,7 +14,7 @@ from expost.data.design import intercept_count
 from expost.data.domain import Domain
 from expost.data.labels import RowsLabel
 from expost.data.weights import Weighting
-from expost.exceptions import FileError
+from expost.exceptions import FileError, ParameterError
 from expost.fitting.private_fit import corners_for
 from expost.losses import AnyLoss, as_loss
 from expost.losses.corners import Corners
@@ -78,11 +78,29 @@ def declared_weighting(weight: str | None, max_weight: float, rows: int | None =
 def make_plan(domain: Domain, options: PlanOptions) -> Plan:
     """Make the plan for a domain; it is public, and `plan` and `fit` make the same one."""
     check_unit(domain.choices, domain.unit)
+    _check_recalibration(domain, options)
 
     def planned(epsilon: float, delta: float) -> Plan:
         return _plan_of_one(domain, replace(options, epsilon=epsilon, delta=delta))
 
     return shared_plan(options.models, options.epsilon, options.delta, planned)
+
+
+def _check_recalibration(domain: Domain, options: PlanOptions) -> None:
+    """Refuse to recalibrate a model for which nothing is published that corrects its predictions."""
+    if not options.recalibrate:
+        return
+    kind, classes = domain.label.kind, len(domain.classes or ())
+    problem = "the domain names a `person`" if domain.person else None
+    if kind == "number" and options.level is not None:
+        problem = "a quantile is modelled"
+    elif kind != "number" and (kind, classes) != ("classes", 2):
+        problem = f"the outcome is {_OUTCOMES[kind].format(classes=classes)}"
+    if problem is not None:
+        raise ParameterError(
+            '`--recalibrate` is for two classes and for the mean of an outcome with kind = "number", one row '
+            f"a person. Here {problem}: leave it out."
+        )
 
 
 def _plan_of_one(domain: Domain, options: PlanOptions) -> Plan:

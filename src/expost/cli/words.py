@@ -203,7 +203,7 @@ def _ranges(plan: Plan, choices: "Sequence[RangeChoice]") -> str:
 def _limits(corners: "Corners") -> str:
     """What an L1 penalty and bounds do to the coefficients."""
     l1, bounded = float(corners.l1.max()), int(((corners.low > -math.inf) | (corners.high < math.inf)).sum())
-    found = [f"Those that are mostly noise become exactly 0 (l1 = {l1:.4g})."] * (l1 > 0.0)
+    found = [f"Many of those that are mostly noise become exactly 0 (l1 = {l1:.4g})."] * (l1 > 0.0)
     found += [f"{bounded} must stay inside declared bounds."] * (bounded > 0)
     return " ".join(found)
 

@@ -145,7 +145,7 @@ class LogisticRegression(LinearClassifier):
         Whether to append a constant 1 to every row. It is regularised and perturbed like the rest.
     l1
         The weight of the sum of the coefficients' absolute values, on the scale of ``l2``: coefficients that
-        are mostly noise become exactly 0. ``"auto"`` is half of the noise, ``0.5 * plan_.sigma``. The
+        are mostly noise often become exactly 0. ``"auto"`` is half of the noise, ``0.5 * plan_.sigma``. The
         intercept is exempt, and the promise costs nothing more. It pays where most of more than fifty columns
         may be useless, and hardly elsewhere.
     coef_bounds
