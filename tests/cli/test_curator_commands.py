@@ -188,14 +188,35 @@ def test_fit_asks_before_spending_in_a_terminal(tmp_path, monkeypatch):
     assert run(*arguments, "--force").exit_code == 0  # a script has nobody to ask
 
 
+@pytest.mark.parametrize(
+    ("texts", "absent"),
+    [
+        ("", "no publisher and no contact"),
+        ('publisher = "Hospital"', "no contact"),
+        ('contact = { phone = "1234" }', "no publisher"),
+        ('publisher = "Hospital"\ncontact = { phone = "1234" }', None),
+    ],
+)
+def test_a_page_that_will_name_nobody_is_announced_before_anything_is_spent(tmp_path, texts, absent):
+    domain, table = ward(tmp_path)
+    domain.write_text(f"{DOMAIN}\n[publication]\n{texts}\n" if texts else DOMAIN)
+    for command in (["check"], ["fit", "--dry-run"]):
+        told = run(*command, domain, table)
+        assert told.exit_code == 0
+        assert ("The page will name" in told.stdout) == (absent is not None)
+        assert absent is None or f"The page will name {absent}. Declare [publication]" in told.stdout
+
+
 def test_a_publication_is_not_overwritten_without_force(tmp_path):
     domain, table = ward(tmp_path)
     arguments = ("fit", domain, table, "-o", tmp_path / "p.json")
     assert run(*arguments).exit_code == 0
     first = (tmp_path / "p.json").read_text()
-    assert refused(run(*arguments), "p.json exists")
+    assert refused(run(*arguments), "p.json exists, and it has spent already. A new fit spends again")
     assert (tmp_path / "p.json").read_text() == first
-    assert run(*arguments, "--force").exit_code == 0
+    again = run(*arguments, "--force")
+    assert again.exit_code == 0
+    assert "has spent already: replacing it refunds nothing" in again.stdout
     assert (tmp_path / "p.json").read_text() != first
 
 

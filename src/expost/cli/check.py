@@ -17,10 +17,10 @@ from expost.cli.commands import CheckOptions, DialectOptions
 from expost.cli.plan import check_order, declared_weighting
 from expost.cli.private_files import check_figures, check_public, is_list_of_problems, write_problems
 from expost.cli.tables import check_identifier, inputs_of
-from expost.cli.words import next_command
+from expost.cli.words import next_command, unsigned
 from expost.data.check import Finding, find_problems
 from expost.data.dialect import PLAIN, Dialect, delimiter_advice
-from expost.data.domain import domain_text
+from expost.data.domain import Domain, domain_text
 from expost.data.problems import Problem
 from expost.data.ranges import with_stand_ins
 from expost.data.skeleton import skeleton
@@ -97,18 +97,20 @@ def check(options: CheckOptions) -> None:
     else:
         _report(seen, unused, problems, counted=declared.person is not None)
         if not seen.refused:
-            _say_next(options, choose=bool(to_choose))
+            _say_next(options, declared, choose=bool(to_choose))
     if seen.broken:
         raise FileError(seen.broken)
     if seen.refused:
         raise DomainError("the table does not fit the domain. Every kind of problem is in the list above.")
 
 
-def _say_next(options: CheckOptions, *, choose: bool) -> None:
+def _say_next(options: CheckOptions, declared: Domain, *, choose: bool) -> None:
     """Say that the table fits, and how to go on: ranges are chosen first, where any is to be."""
     step, output = ("choose", "chosen.toml") if choose else ("fit", "publication.json")
     command = next_command(step, options.domain, options.table, output=output)
-    say(f"The table fits the domain. Nothing was spent.\nNext: {legible(command)}")
+    unsaid = unsigned(declared)
+    say("The table fits the domain. Nothing was spent." + f"\n{unsaid}" * bool(unsaid))
+    say(f"Next: {legible(command)}")
 
 
 class _Kinds:

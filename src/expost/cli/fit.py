@@ -17,7 +17,7 @@ from expost.cli.commands import FitOptions
 from expost.cli.ledger import named_account, said_to_be_spent
 from expost.cli.losses import with_choices
 from expost.cli.plan import declared_weighting, load_domain, make_corners, make_plan
-from expost.cli.private_files import COLUMN, check_figures, check_public, write_losses
+from expost.cli.private_files import COLUMN, check_figures, check_public, is_publication, write_losses
 from expost.cli.rehearse import verdict
 from expost.cli.tables import check_identifier, connected, inputs_of
 from expost.cli.words import announce, explain, next_command, say_next, show_quality
@@ -86,8 +86,8 @@ def fit(options: FitOptions) -> None:
         _check_places(options, table, aside, declared.domain.person)
         size = try_publication(plan, columns, corners=declared.corners, **declared.published)
         explain(declared.out, plan, declared.domain, declared.corners, budget=options.model)
-        of_people, places = declared.domain.person is not None, (options.output, options.losses)
-        announce(declared.out, declared.entering, *places, account, of_people=of_people)
+        known: Any = {"domain": declared.domain, "replaces": is_publication(options.output)}
+        announce(declared.out, declared.entering, options.output, options.losses, account, **known)
         records, held = _read_tables(declared, table, aside)
         if options.dry_run:
             declared.out.print("Dry run: everything fits, and nothing was spent or written.")
@@ -126,12 +126,23 @@ def _declare(options: FitOptions) -> PlannedFit:
     return PlannedFit(options, domain, weighting, plan, account, entering, began, corners)
 
 
+def _check_unspent(output: Path) -> None:
+    """Refuse to write over a publication, and say that this takes nothing back."""
+    if is_publication(output):
+        raise FileError(
+            f"{output} exists, and it has spent already. A new fit spends again, and replacing the old one "
+            "with `--force` refunds nothing. Name another file."
+        )
+
+
 def _check_places(options: FitOptions, table: LazyTable, aside: LazyTable | None, person: str | None) -> None:
     """Check that the results can be written, and that no record is held out that is fitted too."""
     held = () if aside is None else aside.paths
     inputs = inputs_of(table, options.domain, options.table, options.test, options.ledger, *held)
     if options.losses is not None and same_file(options.losses, options.output):
         raise FileError("`--losses` must be another file than the publication: one is private.")
+    if not options.force:
+        _check_unspent(options.output)
     check_public(options.output, inputs=inputs, overwrite=options.force)
     check_figures(options.losses, "exact losses", private=True, inputs=inputs, overwrite=options.force)
     if any(same_file(one, other) for one in table.paths for other in held):

@@ -172,6 +172,11 @@ def is_list_of_problems(path: Path | None) -> bool:
     return path is not None and any(_starts_with(path, f"{MARK}file{mark}record") for mark in DELIMITERS)
 
 
+def is_publication(path: Path) -> bool:
+    """Whether a file begins as :meth:`Publication.save` writes it."""
+    return _starts_with(path, '{\n  "format": "expost-publication/')
+
+
 @contextmanager
 def _spelling(file: IO[bytes], dialect: Dialect) -> Iterator[io.TextIOWrapper]:
     """A file for texts as a dialect writes them; what its encoding does not have is spelt out."""

@@ -232,21 +232,37 @@ def announce(
     losses: Path | None,
     account: "Account | None",
     *,
-    of_people: bool,
+    domain: "Domain",
+    replaces: bool,
 ) -> None:
     """Say what a fit will spend and write, and what all fits of the table then have spent together.
 
     ``entering`` is what an account enters for it, its plan last.
     """
     plan = entering[-1].plan
-    whom = "each person with all of her rows" if of_people else "every record alike"
+    whom = "every record alike" if domain.person is None else "each person with all of her rows"
     written = f"\nWill spend   epsilon {plan.epsilon:g} at delta {plan.delta:g}, once, for {whom}"
     written += f"\nWill write   {legible(output)}  (public)"
+    if replaces:
+        written += "\n             The one that is there has spent already: replacing it refunds nothing."
     if losses is not None:
         written += f"\n             {legible(losses)}  (PRIVATE: never publish)"
     if account is not None:
         written += f"\nWill count   in the account {legible(account.name)}: {_standing(account, entering)}"
-    say(written, to=out)
+    unsaid = unsigned(domain)
+    say(written + f"\n\n{unsaid}" * bool(unsaid), to=out)
+
+
+def unsigned(domain: "Domain") -> str:
+    """That the page will not say who publishes it or whom to ask, and what to do; nothing where it does."""
+    texts = domain.publication
+    absent = [name for name in ("publisher", "contact") if getattr(texts, name, None) is None]
+    if not absent:
+        return ""
+    return (
+        f"The page will name no {' and no '.join(absent)}. Declare {legible('[publication]')} in the domain "
+        "file now: texts cannot be added after a fit."
+    )
 
 
 def _standing(account: "Account", entering: "Sequence[Noted]") -> str:
