@@ -114,11 +114,19 @@ def test_tables_are_shown_in_terminals_and_notebooks(publication, several):
             decimals = 1 - int(np.floor(np.log10(found.standard_errors.ravel()[1])))
             assert f"{found.coefficients.ravel()[1]:.{decimals}f}" in text
         assert repr(found).startswith("CoefficientTable(")
+        assert all(text in str(found) for text in (*found.terms, "INSECURE", "std. err."))
     for line in ('<th scope="row">b</th>', '<th scope="row">  x1</th>'):
         assert line in several.publication_.summary()._repr_html_()
     plan = expost.calibrate(loss=capped_logistic(8.0, 1e-6), **BUDGET)
     capped = fit("leverage", X, Y, plan=plan).publication_.summary()
     assert "not log-odds" in capped._repr_html_()
+
+
+def test_a_table_without_intervals_says_so_and_is_printed():
+    found = fit("independent", X, Y).publication_.summary()
+    assert repr(found) == f"CoefficientTable({len(found)} coefficients, no intervals)"
+    assert "Coefficients as published" in str(found)
+    assert f"{found.coefficients[0]:.3f}"[:5] in str(found)
 
 
 def test_what_is_not_determined_is_said():

@@ -1,8 +1,10 @@
 """A small table of texts that is shown alike in a terminal and in a notebook."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
+from io import StringIO
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from expost.exceptions import printable
@@ -25,6 +27,8 @@ _STYLE = (
 )
 # What is left of a column of words in a narrow terminal, in characters.
 _NARROWEST = 8
+# That of a table in letters alone, in characters.
+_WIDTH = 100
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,19 @@ class Summary:
             table.caption = Text("\n").join(map(plain, self.notes))
             table.caption_justify = "left"
         return table
+
+    def text(self) -> str:
+        """The table in letters alone, of one width wherever it is printed."""
+        from rich.console import Console
+
+        console = Console(file=StringIO(), width=_WIDTH, color_system=None, force_terminal=False)
+        with console.capture() as captured:  # sentences are as wide as the text, not as the table
+            console.print(replace(self, title="", notes=(), alarm=None).terminal(), highlight=False)
+        lines = [line.rstrip() for line in captured.get().splitlines()]
+        whole = [*filter(None, (self.alarm, self.title)), None, *self.notes]
+        return "\n".join(
+            line for one in whole for line in (lines if one is None else wrap(printable(one), _WIDTH)) if line
+        )
 
     def html(self) -> str:
         """The table for a notebook: every text is escaped, and nothing is loaded."""

@@ -182,7 +182,11 @@ class CoefficientTable(Summarized):
         return (*columns, ""), [[(*found, state) for found, state in zip(cells[0], self.states, strict=True)]]
 
     def __repr__(self) -> str:
-        return f"CoefficientTable({len(self)} coefficients, confidence={self.confidence:g})"
+        sure = "no intervals" if self.without_errors else f"confidence={self.confidence:g}"
+        return f"CoefficientTable({len(self)} coefficients, {sure})"
+
+    def __str__(self) -> str:
+        return self._summary().text()
 
 
 def _draw(axes: "Axes", terms: list[str], middle: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
