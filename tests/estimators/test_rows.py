@@ -293,9 +293,13 @@ def test_records_with_people_of_their_own_and_other_outcomes_are_refused():
     with pytest.raises(ValueError, match="each record is a person of her own"):
         expost.Domain(features=features, label=label, person="id")
     other = expost.Domain(features=features, label=expost.ClassLabel(name="y", classes=("a", "b")))
-    with pytest.raises(ParameterError, match="`domain` must be one whose label has kind='ordered'"):
+    with pytest.raises(
+        ParameterError, match="got a label of kind='classes': take LogisticRegression"
+    ):
         expost.OrdinalRegression(domain=other).fit({"a": X[:, 0]}, y)
-    with pytest.raises(ParameterError, match="`domain` must be one whose label has classes"):
+    with pytest.raises(
+        ParameterError, match="has classes; got a label of kind='ordered': take OrdinalRegr"
+    ):
         expost.LogisticRegression(domain=expost.Domain(features=features, label=label)).fit({"a": X[:, 0]}, y)
 
 
@@ -429,7 +433,7 @@ def test_times_in_arrays_frames_files_and_as_scikit_survival_has_them(tmp_path):
     domain = expost.Domain(features=features, label=label)
     frame = pandas.DataFrame({"a": X[:, 0], "b": X[:, 1], "months": y[:, 0], "died": y[:, 1] > 0})
     frame.to_csv(tmp_path / "table.csv", index=False)
-    with pytest.raises(ParameterError, match="label has classes; got domain='time'"):
+    with pytest.raises(ParameterError, match="label has classes; got a label of kind='time': take SurvivalR"):
         expost.LogisticRegression(domain=domain).fit(frame)
     models = [
         expost.SurvivalRegression(domain=domain, random_state=5).fit(one)

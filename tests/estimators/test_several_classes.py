@@ -186,12 +186,18 @@ def test_a_domain_must_have_the_label_of_the_model():
     number = expost.Domain(features=features, label=expost.NumberLabel(name="height", low=0.0, high=30.0))
     frame = pd.DataFrame(X, columns=list("abcd"))
     for model, message in (
-        (expost.LogisticRegression(domain=number), "one whose label has classes; got domain='number'"),
+        (
+            expost.LogisticRegression(domain=number),
+            "one whose label has classes; got a label of kind='number': take Lin",
+        ),
         (
             expost.SmoothedHingeClassifier(domain=classes),
             "one whose label has 2 classes; got domain='3 classes'",
         ),
-        (expost.LinearRegression(domain=classes), "one whose label has kind='number'; got domain='classes'"),
+        (
+            expost.LinearRegression(domain=classes),
+            "one whose label has kind='number'; got a label of kind='classes'",
+        ),
     ):
         with pytest.raises(ParameterError, match=f"`domain` must be {message}"):
             model.fit(frame, Y)

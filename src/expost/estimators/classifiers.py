@@ -16,6 +16,7 @@ from expost.data.labels import ClassLabel
 from expost.data.values import attempted, of_one_kind
 from expost.data.weights import one_label_per_row
 from expost.estimators.base import PrivateGLM
+from expost.estimators.planned import label_error
 from expost.exceptions import DomainError, ParameterError, PrivacyLeakWarning
 from expost.fitting.prediction import likeliest, log_probabilities, probabilities
 from expost.inference import ProbabilityIntervals
@@ -59,7 +60,7 @@ class LinearClassifier(ClassifierMixin, PrivateGLM):  # type: ignore[misc]
 
     def _set_label(self, y: Any) -> None:
         if self.domain is not None and not isinstance(self.domain.label, ClassLabel):
-            raise parameter_error("domain", "one whose label has classes", self.domain.label.kind)
+            raise label_error("classes", self.domain.label)
         labels = one_label_per_row(y)
         if self.domain is not None:
             assert isinstance(self.domain.label, ClassLabel)

@@ -19,6 +19,7 @@ from expost._common.validation import UnitName, parameter_error, warn_caller
 from expost.data.choices import RangeChoice, check_unit
 from expost.data.domain import Domain
 from expost.data.encoding import Encoded
+from expost.data.labels import Label
 from expost.data.ranges import choice_losses
 from expost.data.tables import as_lazy
 from expost.exceptions import (
@@ -43,6 +44,25 @@ from expost.privacy.sharing import shared_plan
 # The estimators that this process has fitted without an account, and the one fit of each that warns of it.
 _UNCOUNTED: set[str] = set()
 _WARNED: dict[str, "Spending"] = {}
+
+
+# What fits each kind of outcome that a domain declares.
+_FITTING = {
+    "classes": "LogisticRegression",
+    "number": "LinearRegression or QuantileRegression",
+    "count": "PoissonRegression",
+    "amount": "GammaRegression",
+    "ordered": "OrdinalRegression",
+    "time": "SurvivalRegression",
+}
+
+
+def label_error(wanted: str, label: Label) -> ParameterError:
+    """The error for a domain whose outcome is of another kind than is fitted; the caller raises it."""
+    return ParameterError(
+        f"`domain` must be one whose label has {wanted}; got a label of kind={label.kind!r}: take "
+        f"{_FITTING[label.kind]}."
+    )
 
 
 @dataclass(eq=False)

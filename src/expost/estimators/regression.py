@@ -15,6 +15,7 @@ from expost._common.validation import (
 )
 from expost.data.labels import NumberLabel, NumericLabel
 from expost.estimators.base import PrivateGLM
+from expost.estimators.planned import label_error
 from expost.exceptions import UndeclaredWarning
 from expost.fitting.prediction import explained
 from expost.losses import Loss, PseudoHuber, SquaredLoss
@@ -47,8 +48,7 @@ class NumericRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
     def _set_label(self, y: Any) -> None:
         if self.domain is not None:
             if not isinstance(self.domain.label, self._label):
-                wanted = f"one whose label has kind={self._label.model_fields['kind'].default!r}"
-                raise parameter_error("domain", wanted, self.domain.label.kind)
+                raise label_error(f"kind={self._label.model_fields['kind'].default!r}", self.domain.label)
             if self.outcome is not None:
                 raise parameter_error("outcome", "None with a domain, which declares it", self.outcome)
         elif self.outcome is not None:

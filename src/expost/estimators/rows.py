@@ -14,6 +14,7 @@ from expost._common.validation import UnitName, check_positive, parameter_error
 from expost.data.labels import OrderedLabel, RowsLabel, TimeLabel
 from expost.data.lazy import LazyTable
 from expost.estimators.base import PrivateGLM
+from expost.estimators.planned import label_error
 from expost.exceptions import ParameterError
 from expost.fitting.prediction import concordance
 from expost.losses import AnyLoss, LogisticLoss
@@ -58,8 +59,7 @@ class RowsModel(PrivateGLM):
         assert self.domain is not None
         label = self.domain.label
         if not isinstance(label, self._kind):
-            wanted = f"one whose label has kind={self._kind.model_fields['kind'].default!r}"
-            raise parameter_error("domain", wanted, label.kind)
+            raise label_error(f"kind={self._kind.model_fields['kind'].default!r}", label)
         if given is not None:
             raise parameter_error(name, "None with a domain, which declares it", given)
         return label
