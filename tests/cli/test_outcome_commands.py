@@ -177,7 +177,7 @@ def test_an_outcome_that_is_no_number_is_a_problem_and_no_fit(tmp_path, name):
     lines[3] = lines[3].rsplit(",", 1)[0] + ","
     table.write_text("\n".join(lines) + "\n")
     fit = ("fit", domain, table, "-o", tmp_path / "p.json", "--yes")
-    assert refused(run(*fit), f"`{column}` is missing in a record")
+    assert refused(run(*fit), f"`{column}`: the outcome is missing in a record. Fill the cells")
     lines[3] = lines[3].rsplit(",", 1)[0] + ",many"
     table.write_text("\n".join(lines) + "\n")
     checked = run("check", domain, table)

@@ -26,7 +26,7 @@ BAD_TABLES = {
     "an unknown category": (NAMES, changed("ward", SECRET), "`ward` has a category that was never declared"),
     "neither yes nor no": (NAMES, changed("smoker", SECRET), "`smoker` must be yes or no"),
     "an unknown class": (NAMES, changed("ill", SECRET), "outside the declared classes {'no', 'yes'}"),
-    "an empty label": (NAMES, changed("ill", ""), "outside the declared classes {'no', 'yes'}"),
+    "an empty label": (NAMES, changed("ill", ""), "`ill`: the outcome is missing in a record"),
     "a short line": (NAMES, [*patients(5), [SECRET]], "as many cells"),
     "a long line": (NAMES, [*patients(5), [SECRET] * 5], "as many cells"),
     "only long lines": (NAMES, [[SECRET] * 5] * 3, "as many cells"),

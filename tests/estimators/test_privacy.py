@@ -221,7 +221,7 @@ BAD_DATA = {
     "one dimension": (X[:, 0], Y, "two-dimensional"),
     "labels outside": (X, Y + 5, r"outside the declared classes {0, 1}"),
     "labels of another type": (X, np.array(["secret"] * 123), "outside the declared classes"),
-    "NaN labels": (X, np.where(Y == 0, np.nan, 1.0), "outside the declared classes"),
+    "NaN labels": (X, np.where(Y == 0, np.nan, 1.0), "`y`: the outcome is missing in a record"),
     "no labels": (X, None, "target y is None"),
     "too few labels": (X, Y[:-1], "one label per row"),
     "a matrix of labels": (X, np.column_stack([Y, Y]), "1d array"),

@@ -23,6 +23,7 @@ from expost.data.labels import (
 )
 from expost.data.people import is_id
 from expost.data.values import (
+    MISSING_OUTCOME,
     as_numbers,
     attempted,
     class_places,
@@ -80,7 +81,7 @@ class Problem(Enum):
         'the column has, with kind = "category"',
     )
     MISSING = "missing, without a default", "declare `missing` for it, fill the cells, or leave records out"
-    NO_OUTCOME = "the outcome is missing", "fill the cells, or leave these records out"
+    NO_OUTCOME = MISSING_OUTCOME
     NO_TIME = (
         "the time, or whether it happened, is missing",
         "fill the cells. For people to whom it did not happen, write no, and how long they were followed; do "

@@ -234,6 +234,21 @@ def class_text(label: Any) -> str:
     return label if isinstance(label, str) else json.dumps(label)
 
 
+MISSING_OUTCOME = ("the outcome is missing", "fill the cells, or leave these records out")
+"""What is wrong with an empty outcome, and what to do: said by a check and by a fit."""
+
+
+def no_outcome_error(name: str) -> DomainError:
+    """The error for an outcome that is missing in a record; the caller raises it."""
+    what, advice = MISSING_OUTCOME
+    return DomainError(f"`{name}`: {what} in a record. {advice.capitalize()}.")
+
+
+def is_absent(cell: Any) -> bool:
+    """Whether a cell is missing: none, an empty text or no number."""
+    return cell is None or (isinstance(cell, str) and not cell) or (isinstance(cell, float) and cell != cell)
+
+
 def class_places(cells: Sequence[Any], classes: Sequence[Any], *, typed: bool) -> NDArray[np.int64]:
     """The place of each cell's class among those declared, -1 where it is none of them.
 

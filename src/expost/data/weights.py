@@ -15,7 +15,15 @@ from expost._common.validation import check_count, check_positive, parameter_err
 from expost.data.design import Design, labels_error
 from expost.data.domain import MOST_ROWS, Domain
 from expost.data.labels import Label, NumericLabel, RowsLabel, TimeLabel
-from expost.data.values import as_numbers, attempted, class_places, distinct_cells, plain_class
+from expost.data.values import (
+    as_numbers,
+    attempted,
+    class_places,
+    distinct_cells,
+    is_absent,
+    no_outcome_error,
+    plain_class,
+)
 from expost.exceptions import DomainError, ParameterError
 from expost.losses import AnyLoss, LabelSet
 from expost.privacy.calibration import LARGEST_WEIGHT
@@ -269,6 +277,11 @@ class Declared:
             raise DomainError(f"`X` must have {self.n_features} features, as in the fit; got {n_features}.")
         return Design(n_features, self.norm, self.intercept)
 
+    @property
+    def _label_name(self) -> str:
+        """What the outcome is called in an error."""
+        return "y" if self.domain is None else self.domain.label.name
+
     def labels(self, y: Any, rows: int) -> FloatArray:
         """The labels of ``rows`` records as numbers that the loss accepts, where the rows lie.
 
@@ -289,10 +302,13 @@ class Declared:
     def column_labels(self, column: Any, *, typed: bool = True) -> FloatArray:
         """The numbers of a column of labels, NumPy's or Arrow's; without types, texts may spell numbers."""
         if self.classes is None:
-            return self._accepted(as_numbers(column, "y" if self.domain is None else self.domain.label.name))
+            return self._accepted(as_numbers(column, self._label_name))
         places, cells = distinct_cells(column)
         found = class_places(cells.tolist(), self.classes, typed=typed)
-        if np.any(found < 0):
+        wrong = np.flatnonzero(found < 0)
+        if len(wrong) and all(is_absent(cell) for cell in cells[wrong].tolist()):
+            raise no_outcome_error(self._label_name)
+        if len(wrong):
             raise self._undeclared_error(typed=typed)
         return np.asarray(np.array(self.accepted.values, dtype=np.float64)[found][places])
 
@@ -321,8 +337,7 @@ class Declared:
         if isinstance(self.label, NumericLabel):
             numbers = self.label.scaled(numbers)
         if not finite and self.domain is not None:
-            name = self.domain.label.name
-            raise DomainError(f"`{name}` is missing in a record. Fill the cell, or leave the record out.")
+            raise no_outcome_error(self._label_name)
         if not finite or not bool(xp.all(loss.labels.contains(numbers))):
             raise labels_error(loss)
         return numbers
