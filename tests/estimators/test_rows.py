@@ -293,13 +293,9 @@ def test_records_with_people_of_their_own_and_other_outcomes_are_refused():
     with pytest.raises(ValueError, match="each record is a person of her own"):
         expost.Domain(features=features, label=label, person="id")
     other = expost.Domain(features=features, label=expost.ClassLabel(name="y", classes=("a", "b")))
-    with pytest.raises(
-        ParameterError, match="got a label of kind='classes': take LogisticRegression"
-    ):
+    with pytest.raises(ParameterError, match="got a label of kind='classes': take LogisticRegression"):
         expost.OrdinalRegression(domain=other).fit({"a": X[:, 0]}, y)
-    with pytest.raises(
-        ParameterError, match="has classes; got a label of kind='ordered': take OrdinalRegr"
-    ):
+    with pytest.raises(ParameterError, match="has classes; got a label of kind='ordered': take OrdinalRegr"):
         expost.LogisticRegression(domain=expost.Domain(features=features, label=label)).fit({"a": X[:, 0]}, y)
 
 
@@ -402,6 +398,31 @@ def test_the_mean_time_is_that_of_the_true_law_however_long_the_periods_are(peri
     true = mean * (1.0 - np.exp(-end / mean))
     above = (length / mean) ** 2 / 12.0 * true
     assert found == pytest.approx(true + above, abs=5.0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("share", [0.5, 0.15])
+def test_the_rule_for_the_number_of_periods_is_what_invented_tables_say(share):
+    """docs/domain.md: 100 rows times the square of the periods, at ε = 1; the noise is seeded.
+
+    Half, or 15%, of the people have the event in 360 days, and some are followed for less time.
+    """
+    features = tuple(expost.Number(name=one, low=-1.0, high=1.0) for one in "abc")
+
+    def off_by(periods, rows):
+        rng, length = np.random.default_rng(0), 360.0 / periods
+        X = {one: rng.uniform(-1.0, 1.0, rows) for one in "abc"}
+        rate = -np.log(1.0 - share) / 360.0 * np.exp(0.8 * X["a"] - 0.5 * X["b"])
+        drawn, followed = rng.exponential(1.0 / rate), rng.uniform(60.0, 720.0, rows)
+        y = np.column_stack([np.minimum(drawn, followed), drawn <= followed])
+        label = expost.TimeLabel(name="days", event="ill", periods=periods, length=length)
+        domain = expost.Domain(features=features, label=label)
+        model = expost.SurvivalRegression(domain=domain, random_state=0).fit(X, y)
+        true = np.exp(-np.outer(rate, label.ends))
+        return np.max(np.abs(np.mean(model.predict_survival(X) - true, axis=0)))
+
+    assert max(off_by(periods, 100 * periods**2) for periods in (3, 6, 12)) < 0.15
+    assert off_by(12, 1000) > 0.25
 
 
 def test_times_are_read_in_declared_periods():
