@@ -260,3 +260,13 @@ def test_a_long_paste_is_refused_at_once_as_a_long_file_is(open_page, language, 
     assert visit.text("#preview").endswith(ends[language])
     assert length == 0
     assert milliseconds < 2000
+
+
+def test_the_outcome_is_among_the_names_that_work_however_many_there_are(open_page):
+    features = tuple(expost.Number(name=f"f{one}", low=0.0, high=1.0) for one in range(14))
+    domain = expost.Domain(features=features, label=expost.ClassLabel(name="ill", classes=("no", "yes")))
+    columns = {feature.name: np.zeros(4) for feature in features}
+    model = expost.LogisticRegression(domain=domain, random_state=0).fit(columns, ["no", "yes"] * 2)
+    visit = open_page(model.publication_)
+    visit.page.evaluate("document.getElementById('from').open = true")
+    assert visit.text("#names-note").endswith("f10, f11, …, ill.")

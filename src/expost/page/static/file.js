@@ -26,9 +26,12 @@ export class OwnFile {
   constructor(numbers, places, { take, takeAll, refused, listed, limit }) {
     Object.assign(this, { numbers, places, take, takeAll, refused, listed, limit });
     const { input, open, drop, check, paste, names } = places;
-    const known = numbers.fields.filter(({ role }) => role !== "weight").flatMap((field) => [namesOf(field)[0], ...eventOf(field)]);
-    const more = known.length > MOST_NAMES ? ", …" : "";
-    names.textContent = say("file.names_note", { names: known.slice(0, MOST_NAMES).join(", ") + more });
+    const [known, outcome] = ["feature", "outcome"].map((role) =>
+      numbers.fields.filter((field) => field.role === role).flatMap((field) => [namesOf(field)[0], ...eventOf(field)]),
+    );
+    // The outcome is named however many features there are: without it there is no result.
+    const some = known.length > MOST_NAMES ? [...known.slice(0, MOST_NAMES), "…"] : known;
+    names.textContent = say("file.names_note", { names: [...some, ...outcome].join(", ") });
     open.addEventListener("click", () => input.click());
     input.addEventListener("change", () => this.open(input.files[0]));
     check.addEventListener("click", () => this.show(paste.value));
