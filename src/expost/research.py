@@ -10,6 +10,7 @@ from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.blocks import Block
 from expost.data.convex import open_records
+from expost.data.design import labels_error
 from expost.data.encoding import Encoded, encode_records
 from expost.data.values import attempted
 from expost.data.weights import Declared
@@ -180,4 +181,6 @@ def _encoded(plan: Plan, X: Any, y: Any, groups: Any) -> Encoded:
     check_rows(plan, groups)
     if isinstance(plan, ConvexPlan):
         return open_records(X, y, plan.loss, groups, unit=plan.unit)
+    if attempted(lambda: isinstance(y[0], str)):
+        raise labels_error(plan.loss, "Write these numbers in place of the classes' names.")
     return encode_records(X, y, Declared.of(plan), groups=groups)

@@ -193,3 +193,9 @@ def test_bounds_of_a_publication_take_no_method():
     publication = expost.LogisticRegression(norm=1.0, classes=[0, 1]).fit(X, Y).publication_
     with pytest.raises(TypeError, match="method"):
         publication.bounds(X, Y, method="paper")
+
+
+def test_names_of_classes_are_refused_with_the_numbers_that_stand_for_them():
+    X, y = np.zeros((4, 2)), np.array(["no", "yes"] * 2)
+    with pytest.raises(DomainError, match=r"labels outside \{0, 1\}.*these numbers in place of the classes"):
+        research.draw(expost.calibrate(epsilon=1.0), X, y, random_state=0)
