@@ -182,6 +182,12 @@ def test_people_are_not_sent_to_a_wallet_that_they_do_not_have(folder):
     assert "--wallet" not in told
 
 
+def test_who_names_two_publications_is_told_that_there_is_one():
+    told = CliRunner().invoke(app, ["losses", "one.json", "two.json", "table.csv"])
+    assert told.exit_code == 2
+    assert "takes one publication" in " ".join(told.output.replace("│", " ").split())
+
+
 def test_who_names_two_tables_is_told_of_folders(folder):
     told = CliRunner().invoke(app, ["check", "domain.toml", "one.csv", "two.csv"])
     assert told.exit_code == 2

@@ -52,13 +52,17 @@ class _Command(_Flags, TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As ever; who names several files, or lets the shell do it, is told how."""
+        several = sum(one.endswith(".json") for one in args) > 1
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
             said: Any = error  # whichever parser is underneath, what it says is its message
             if hasattr(said, "message"):
                 said.message = said.message.removeprefix("Value error, ")
-            if re.search(r"unexpected extra.*\.(csv|parquet)\b", getattr(said, "message", "")):
+            extra = re.search(r"unexpected extra.*\.(csv|parquet)\b", getattr(said, "message", ""))
+            if extra and several:
+                said.message += f". expost {ctx.info_name} takes one publication."
+            elif extra:
                 said.message += ". For several files, name their folder or a pattern in quotes."
             raise
 
