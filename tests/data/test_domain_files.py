@@ -33,8 +33,10 @@ def test_the_outcome_is_the_last_column_or_the_named_one():
     assert [feature["name"] for feature in read["features"]] == ["x", AWKWARD]
     with pytest.raises(DomainError, match="no column 'z'"):
         skeleton(kinds, "z")
-    with pytest.raises(DomainError, match="at least two columns"):
-        skeleton({"x": None})
+    with pytest.raises(
+        DomainError, match="names one, 'Patients of 2025': if that is a title, delete the line"
+    ):
+        skeleton({"Patients of 2025": None})
 
 
 @pytest.mark.parametrize(

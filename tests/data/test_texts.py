@@ -123,6 +123,7 @@ def test_files_without_texts_keep_every_byte():
         ('units = { "kg" = 2.0 }', "units other than `unit`"),
         ('unit = "kg"\nunits = { "kg" = 2.0 }', "units other than `unit`"),
         ('unit = "kg"\nunits = { "g" = 0.0 }', "must be above 0"),
+        ('units = "kg"', "such as { weeks = 7 }; the unit of the column is `unit`"),
         ("example = 9.0", "example within its bounds"),
         ('aliases = ["Y "]', "without blanks"),
         ('aliases = ["Y"]', "names of no other field"),

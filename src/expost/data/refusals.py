@@ -104,9 +104,16 @@ def _said(first: Any, owner: str, rest: list[Any], keys: Collection[str]) -> str
         words["instead"] = instead
         return _SENTENCES[kind].format(**context | words)
     if family in _KINDS and kind.endswith(("_type", "_number", "_parsing")):
-        entry = "every entry of " * isinstance((None, *rest)[-1], int)
-        return f"{entry}{key} must be {_KINDS[family]}; got {_shown(first['input'])}"
+        return _unkind(first["input"], _KINDS[family], key, rest)
     return f"{key} {_unlike(first['msg'], first['input'])}"
+
+
+def _unkind(value: object, kind: str, key: str, rest: list[Any]) -> str:
+    """That a value, or an entry of a list, is of another kind."""
+    if rest[:1] == ["units"] and isinstance(value, str):
+        return f"{key} must be other units, such as {{ weeks = 7 }}; the unit of the column is `unit`"
+    entry = "every entry of " * isinstance((None, *rest)[-1], int)
+    return f"{entry}{key} must be {kind}; got {_shown(value)}"
 
 
 def _unlike(message: str, value: Any) -> str:
@@ -137,7 +144,8 @@ def _owner(where: list[Any], content: Mapping[str, Any]) -> tuple[str, list[Any]
 
 def _unknown(key: str, keys: Collection[str]) -> str:
     if key in keys:
-        return "does not belong there: no such part of a domain file has this key"
+        meant = " (perhaps `unit` is meant)" if key == "units" else ""
+        return f"does not belong there: no such part of a domain file has this key{meant}"
     close = get_close_matches(key, keys, n=1)
     return "is no key of a domain file" + (f" (perhaps `{close[0]}` is meant)" if close else "")
 

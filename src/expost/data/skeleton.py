@@ -70,8 +70,9 @@ _TABLE = {
 }
 
 _PUBLICATION = """\
-# What you tell the people who read the page. All of it is public and optional;
-# write nothing that was learnt from the table, such as how many people are in it.
+# What you tell the people who read the page. All of it is public and optional, and
+# cannot be added after a fit. Write nothing that was learnt from the table, such as
+# how many people are in it.
 # [publication]
 # title = "..."                 # the name of the model
 # publisher = "..."             # who publishes it
@@ -115,6 +116,8 @@ _PEOPLE = (
     "mitgliedsnummer"
 )
 _NUMBERS = "nr no num number nummer code key"
+# Letters of a name that an error shows.
+_LONGEST_NAME = 60
 _WEIGHTS = (
     "weight weights weighting wgt wt pweight fweight gewicht gewichtung hochrechnungsfaktor poids peso "
     "ponderacion ponderación pondération ponderation"
@@ -161,7 +164,11 @@ def skeleton(kinds: Mapping[str, str | None], label: str | None = None, dialect:
 
 def _outcome(kinds: Mapping[str, str | None], label: str | None, dialect: Dialect) -> str:
     if len(kinds) < 2:
-        advice = delimiter_advice(kinds, dialect)
+        title = "".join(
+            f"Its first line names one, {name[:_LONGEST_NAME]!r}: if that is a title, delete the line"
+            for name in kinds
+        )
+        advice = delimiter_advice(kinds, dialect) or title
         raise DomainError(
             "a table must have at least two columns: a feature and the outcome."
             + f" {advice}." * bool(advice)
