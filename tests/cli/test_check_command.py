@@ -55,7 +55,7 @@ def test_the_same_as_json_and_with_identifiers(tmp_path):
     assert {(one["column"], one["problem"]) for one in told["problems"]} == {
         ("age", "not a number"),
         ("age", "a number with a decimal comma"),
-        ("ward", "declared but for case or blanks"),
+        ("ward", "differs from a declared value only in case or blanks"),
         ("ill", "the outcome is missing"),
     }
     assert sorted(pd.read_csv(problems)["who"]) == ["p3", "p4", "p5", "p6"]

@@ -26,12 +26,12 @@ MISTAKES = (
     (3, "Kreatinin", "<0,3", "not a number"),
     (99, "Aufnahme", "31.02.2024", "not a date"),
     (100, "Aufnahme", "gestern", "not a date"),
-    (42, "Station", "innere", "declared but for case or blanks"),
-    (12_345, "Station", "Gynäkologie ", "declared but for case or blanks"),
+    (42, "Station", "innere", "differs from a declared value only in case or blanks"),
+    (12_345, "Station", "Gynäkologie ", "differs from a declared value only in case or blanks"),
     (20_000, "Station", "Inere", "a value that is not declared"),
     (64, "Raucher", "vielleicht", "a value that is not declared"),
     (11_000, "Diabetes", "", "the outcome is missing"),
-    (11_001, "Diabetes", "JA", "declared but for case or blanks"),
+    (11_001, "Diabetes", "JA", "differs from a declared value only in case or blanks"),
 )
 # Records with a remark that has a semicolon in it, without quotes.
 UNEVEN = (500, 18_000)

@@ -377,8 +377,10 @@ class Domain(Summarized, Texts):
         >>> age = Number(name="age", low=0.0, high=120.0)
         >>> domain = Domain(features=(age,), label=ClassLabel(name="ill", classes=("no", "yes")))
         >>> found = domain.check({"age": ["40", "forty"], "ill": ["no", "Yes"]})
-        >>> found[["record", "column", "problem", "value"]].values.tolist()
-        [[2, 'age', 'not a number', 'forty'], [2, 'ill', 'declared but for case or blanks', 'Yes']]
+        >>> found[["record", "column", "value"]].values.tolist()
+        [[2, 'age', 'forty'], [2, 'ill', 'Yes']]
+        >>> found["problem"][1]
+        'differs from a declared value only in case or blanks'
         """
         from expost.data.check import problem_table
 

@@ -87,7 +87,7 @@ class Problem(Enum):
         "fill the cells. For people to whom it did not happen, write no, and how long they were followed; do "
         "not leave them out",
     )
-    SPELLING = "declared but for case or blanks", "correct the spelling: it counts"
+    SPELLING = "differs from a declared value only in case or blanks", "correct the spelling: it counts"
     KIND = (
         "classes of another kind: texts are no numbers",
         "declare the classes as the column has them: numbers without quotes",
