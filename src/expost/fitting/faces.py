@@ -254,8 +254,9 @@ def _forms(factors: FloatArray, columns: FloatArray, signs: FloatArray) -> Float
 class Face:
     r"""The face of published coefficients: free ones, and those at a kink; private.
 
-    The law of the minimiser has the density :math:`\prod_F\phi_\sigma(G_j + \Lambda'_j)\det H_{FF}` on a face,
-    and in each other coordinate an atom, printed with all that was free within a window :math:`w` of it:
+    The law of the minimiser has the density
+    :math:`\prod_F\phi_\sigma(G_j + \Lambda'_j)\det H_{FF}` on a face, and in each other
+    coordinate an atom, printed with all that was free within a window :math:`w` of it:
 
     .. math:: \tilde A_j = \Phi\Bigl(\frac{-G_j - r^-_j + wh_j}{\sigma}\Bigr)
               - \Phi\Bigl(\frac{-G_j - r^+_j - wh_j}{\sigma}\Bigr), \qquad

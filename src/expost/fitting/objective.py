@@ -173,10 +173,10 @@ class Objective:
     .. math:: J(\theta; D) + b^\top\theta, \qquad
               J(\theta; D) = \sum_i \omega_i\ell(\theta; z_i) + r(\theta) + \frac{\lambda}{2}\|\theta\|^2
 
-    to which :math:`\Lambda(\theta)` is added where there are corners. The weights :math:`\omega_i` are 1 where
-    none are given. This is the only place where the scaling of the terms is decided (Redberg and Wang 2021,
-    Section "Objective Perturbation"). Coefficients of several linear predictors are one vector, predictor by
-    predictor.
+    to which :math:`\Lambda(\theta)` is added where there are corners. The weights :math:`\omega_i` are 1
+    where none are given. This is the only place where the scaling of the terms is decided (Redberg and Wang
+    2021, Section "Objective Perturbation"). Coefficients of several linear predictors are one vector,
+    predictor by predictor.
 
     Privacy
     -------
