@@ -5,9 +5,10 @@ import math
 
 import numpy as np
 import pytest
-from ward import DOMAIN, patients, refused, run, write_csv
+from ward import DOMAIN, NAMES, patients, refused, run, ward, write_csv
 
 import expost
+from expost.cli import rehearse
 from expost.cli.options import PlanOptions
 from expost.cli.plan import make_plan
 from expost.cli.rehearse import invented, rehearsed, verdict
@@ -93,6 +94,59 @@ def test_people_are_told_more_with_a_larger_budget(tmp_path):
     guesses = max(51, math.ceil(100.0 / (1.0 + math.exp(-found["budgets"][1]["told"]))))
     assert f"at most {guesses} of 100 guesses" in " ".join(shown.split())
     assert refused(run("rehearse", path, "--rows", 0), "`rows` must be")
+
+
+OTHERS = {
+    "ordered": expost.OrderedLabel(name="y", classes=("none", "mild", "severe")),
+    "time": expost.TimeLabel(name="y", event="died", periods=6),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", [*LABELS, *OTHERS])
+def test_an_invented_record_weighs_1_of_what_it_may_weigh(kind, tmp_path):
+    """The noise grows with the largest weight, and the records do not: members are told less."""
+    path = tmp_path / "domain.toml"
+    expost.Domain(features=FEATURES, label=(LABELS | OTHERS)[kind]).save(path)
+    arguments = ("rehearse", path, "--rows", 200, "--tables", 1)
+    result = run(*arguments, "--max-weight", 3)
+    assert result.exit_code == 0, result.output
+    assert "Each weighs 1, of the 3 that it may weigh." in result.stdout
+    plain = run(*arguments)
+    assert "weighs" not in plain.stdout
+    told = [float(one.stdout.splitlines()[4].split()[-1]) for one in (result, plain)]
+    assert told[0] < told[1]
+
+
+def test_a_rehearsal_of_amounts_on_the_command_line(tmp_path):
+    path = tmp_path / "domain.toml"
+    domain_of("amount").save(path)
+    found = json.loads(run("rehearse", path, "--rows", 100, "--tables", 1, "--json").stdout)
+    assert [one["quality"]["d2"] is None for one in found["budgets"]] == [False] * 3
+    assert found["budgets"][0]["quality"]["r2"] is None
+
+
+@pytest.mark.long
+def test_a_fit_with_weights_ends_with_a_verdict(tmp_path):
+    domain = tmp_path / "domain.toml"
+    domain.write_text(DOMAIN)
+    rows = [[*row, 3 * (number % 2)] for number, row in enumerate(patients(40))]
+    table = write_csv(tmp_path / "table.csv", rows, [*NAMES, "w"])
+    told = ("--epsilon", 0.05, "--rows-at-most", 40, "--weight", "w", "--max-weight", 3, "--json")
+    result = run("fit", domain, table, "-o", tmp_path / "p.json", *told)
+    assert result.exit_code == 0, result.output
+    assert "40 invented rows of weight 1" in json.loads(result.stdout)["verdict"]
+
+
+def test_a_verdict_that_cannot_be_found_does_not_fail_a_fit(tmp_path, monkeypatch):
+    def fail(*_):
+        raise expost.DomainError("something is wrong")
+
+    monkeypatch.setattr(rehearse, "rehearsed", fail)
+    result = run("fit", *ward(tmp_path), "-o", tmp_path / "p.json", "--rows-at-most", 40)
+    assert result.exit_code == 0, result.output
+    assert "The fit is complete. Whether so many rows" in " ".join(result.stdout.split())
+    assert "What next" in result.stdout
 
 
 @pytest.mark.long

@@ -162,9 +162,9 @@ def rehearse(
 ) -> None:
     """Show what a fit would be good for: fit invented tables of a domain. No data is read, nothing is spent.
 
-    Invents people evenly over what the domain declares, with an outcome that depends on their features, and
-    fits them at a third of the budget, at the budget and at three times as much: how well the models predict
-    other invented people, and what people would be told.
+    Invents people evenly over what the domain declares, each of weight 1, with an outcome that depends on
+    their features, and fits them at a third of the budget, at the budget and at three times as much: how well
+    the models predict other invented people, and what people would be told.
 
     Example: expost rehearse domain.toml --rows 2000 --epsilon 1 --report leverage
     """

@@ -222,7 +222,13 @@ def _spend(
 
 def _judge(declared: PlannedFit) -> str | None:
     """Say so where as many rows as there may be cannot give a useful model."""
-    said = verdict(declared.domain, declared.plan, declared.options.model.rows_at_most)
+    try:
+        said = verdict(declared.domain, declared.plan, declared.options.model.rows_at_most)
+    except Exception:  # the model is published and paid for, whatever becomes of a rehearsal
+        said = (
+            "The fit is complete. Whether so many rows can give a useful model is not known: the rehearsal "
+            "failed. `expost rehearse` says why."
+        )
     if said is not None:
         say(f"\n{said}", to=declared.out)
     return said

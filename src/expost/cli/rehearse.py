@@ -21,7 +21,7 @@ from expost.data.domain import Domain
 from expost.data.encoding import encode_records
 from expost.data.features import Category, Feature, Number
 from expost.data.labels import CountLabel, NumericLabel, OrderedLabel, TimeLabel
-from expost.data.weights import UNWEIGHTED, Declared
+from expost.data.weights import Declared, Weighting
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
 from expost.privacy.plan import Plan
@@ -80,7 +80,7 @@ def rehearse(
             {"rows": rows, "effect": effect, "tables": tables, "budgets": [asdict(one) for one in found]}
         )
     else:
-        _show(found, declared, rows, effect, tables, options.models)
+        _show(found, declared, rows, effect, tables, options)
 
 
 def _tables(count: int) -> str:
@@ -115,20 +115,23 @@ def _tried(domain: Domain, plan: Plan, rows: int, effect: Effect, seed: int) -> 
     columns, labels = invented(alone, rows + _TRIED, effect, random)
     fitted = {name: column[:rows] for name, column in columns.items()}
     other = {name: column[rows:] for name, column in columns.items()}
-    declared = Declared.of(plan, classes=alone.classes, domain=alone, weighting=UNWEIGHTED)
+    # The noise is that of the largest weight; every invented record weighs 1.
+    weighting = Weighting.declared(plan.max_weight, None, of_records=False)
+    weights = np.ones(rows) if weighting.used else None
+    declared = Declared.of(plan, classes=alone.classes, domain=alone, weighting=weighting)
     # Everyone has one row: what a person with more would add follows from the domain's rows_per_person.
     people = None if domain.person is None else np.arange(rows)
-    records = encode_records(fitted, labels[:rows], declared, groups=people)
-    release, _ = perturb(plan, records.checked_for(plan.loss, 1.0), noise=SeededNoise(seed))
+    records = encode_records(fitted, labels[:rows], declared, weights, groups=people)
+    release, _ = perturb(plan, records.checked_for(plan.loss, plan.max_weight), noise=SeededNoise(seed))
     publication = Publication.from_release(
-        release, classes=alone.classes, feature_names=alone.column_names, domain=domain, weighting=UNWEIGHTED
+        release, classes=alone.classes, feature_names=alone.column_names, domain=domain, weighting=weighting
     )
     held = encode_records(other, labels[rows:], replace(declared, unit="row")).checked_for(plan.loss, 1.0)
     asked = slice(min(rows, _ASKED))
     mine = {name: column[asked] for name, column in fitted.items()}
-    groups = None if people is None else people[asked]
+    some, groups = (None if one is None else one[asked] for one in (weights, people))
     return held_out_quality(publication, held), publication.bounds(
-        mine, labels[asked], groups=groups, member=True
+        mine, labels[asked], sample_weight=some, groups=groups, member=True
     ).total
 
 
@@ -200,13 +203,14 @@ _FIGURES = {"r2": "R²", "d2": "D²", "auc": "AUC", "log_loss": "log-loss"}
 
 
 def _show(
-    found: list[Rehearsed], domain: Domain, rows: int, effect: Effect, tables: int, models: int
+    found: list[Rehearsed], domain: Domain, rows: int, effect: Effect, tables: int, options: PlanOptions
 ) -> None:
     whom = "rows" if domain.person is None else "people"
     strength = "no" if effect == "none" else f"a {effect}"
     of = f"Medians over {_tables(tables)}" if tables > 1 else "One invented table"
-    each = f", for each of {models} models that share a budget" * (models > 1)
-    say(f"{of} of {rows:,} {whom}, with {strength} effect of the features{each}.\n")
+    each = f", for each of {options.models} models that share a budget" * (options.models > 1)
+    weights = f" Each weighs 1, of the {options.max_weight:g} that it may weigh." * (options.max_weight > 1.0)
+    say(f"{of} of {rows:,} {whom}, with {strength} effect of the features{each}.{weights}\n")
     shown = [name for name in _FIGURES if getattr(found[0].quality, name) is not None]
     table = Table(box=None, pad_edge=False)
     for name in (
@@ -267,8 +271,9 @@ def verdict(domain: Domain, plan: Plan, most: int) -> str | None:
     rows = min(most, _MOST_INVENTED)
     if not rehearsed(domain, plan, rows, "medium", _FEW).useless:
         return None
+    weights = " of weight 1" * (plan.max_weight > 1.0)
     return (
-        f"A rehearsal with {rows:,} invented rows and a medium effect gave a model that predicts no better "
-        "than no features would. Expect little of this one: `expost rehearse` shows what more epsilon, fewer "
-        "features or more rows would give."
+        f"A rehearsal with {rows:,} invented rows{weights} and a medium effect gave a model that predicts "
+        "no better than no features would. Expect little of this one: `expost rehearse` shows what more "
+        "epsilon, fewer features or more rows would give."
     )
