@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from ward import DOMAIN, patients, refused, run, write_csv
+from ward import DOMAIN, NAMES, patients, refused, run, write_csv
 
 import expost
 from expost.data.ranges import AskedRanges, choice_losses
@@ -192,6 +192,19 @@ def test_the_ledger_that_counts_choices_is_not_replaced_by_them(files):
         done = run("choose", domain, table, "-o", output, "--force", "--ledger", book, "--account", "t")
         assert refused(done, "is an input of this command")
     assert account.entries == ()
+
+
+@pytest.mark.parametrize("person", ["", 'person = "id"\n'])
+def test_a_table_without_records_is_refused_and_spends_nothing(files, person):
+    folder, domain, table = files
+    domain.write_text(person + PRIVATE)
+    write_csv(table, [], ["id", *NAMES])
+    book = folder / "l.db"
+    run("ledger", book, "--open", "t", "--epsilon", "3", "--delta", "1e-6")
+    result = run("choose", domain, table, "-o", folder / "chosen.toml", "--ledger", book, "--account", "t")
+    assert refused(result, "must have at least one row; got an empty one. Nothing was spent.")
+    assert not (folder / "chosen.toml").exists()
+    assert expost.Ledger(book).account("t").entries == ()
 
 
 def test_ends_that_cross_are_put_in_order_and_defaults_are_moved_inside():

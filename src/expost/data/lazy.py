@@ -129,6 +129,11 @@ class LazyTable(ABC):
         """The pieces, in the order of their rows."""
 
 
+def empty_error() -> DomainError:
+    """The error for a table without records; the caller raises it."""
+    return DomainError("the table must have at least one row; got an empty one.")
+
+
 def changed_error() -> DomainError:
     """The error for rows that are others than before; the caller raises it."""
     return DomainError(

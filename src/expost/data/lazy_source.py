@@ -14,11 +14,10 @@ from expost.data.blocks import Block, part_of
 from expost.data.columns import Coded, CodedTable, RecordReader, Trace, joined, recut, together
 from expost.data.dialect import Dialect
 from expost.data.file_blocks import release_memory, returning_memory
-from expost.data.lazy import Piece, PieceShares, changed_error
+from expost.data.lazy import Piece, PieceShares, changed_error, empty_error
 from expost.data.people import FindPeople, People, times_shares
 from expost.data.sources import ArraySource, RecordCheck, Source
 from expost.engines.base import Engine, LocalEngine, Part, Pass
-from expost.exceptions import DomainError
 
 Result = TypeVar("Result")
 
@@ -98,7 +97,7 @@ class LazySource(Source):
             empty = False
             yield result
         if empty:
-            raise _empty_error()
+            raise empty_error()
 
     def thinned(self, every: int) -> ArraySource:
         """Fewer records of the sample that the first pass took."""
@@ -126,7 +125,7 @@ class LazySource(Source):
             samples += sample
             kept = _within(most, kept, held)
         if not any(trace.rows for trace in traces):
-            raise _empty_error()
+            raise empty_error()
         thin = _held(self.reader, samples, [sum(map(len, samples))])
         if kept is None:
             return replace(self, traces=tuple(traces), sample=thin)
@@ -153,10 +152,6 @@ def _held(reader: RecordReader, records: list[Coded], rows: Sequence[int]) -> Ar
         together([one.people for one in records]),
         edges=(*edges, ends[-1]),
     )
-
-
-def _empty_error() -> DomainError:
-    return DomainError("the table must have at least one row; got an empty one.")
 
 
 def _bytes(records: Coded) -> int:

@@ -23,7 +23,7 @@ from expost.data.choices import (
 from expost.data.dialect import PLAIN, Dialect
 from expost.data.domain import Domain
 from expost.data.frame_tables import columns_of, plain_column
-from expost.data.lazy import LazyTable
+from expost.data.lazy import LazyTable, empty_error
 from expost.data.people import People
 from expost.data.refusals import PRIVATE
 from expost.data.values import as_numbers, filled
@@ -98,9 +98,16 @@ def read_columns(
     people = People.joined(ids) if named else _people(person)
     shared = people if choices[0].unit == "person" else None
     return {
-        key: Column(values := np.concatenate(some), _weights(values, shared, rows_per_person), people)
+        key: Column(values := _whole(some), _weights(values, shared, rows_per_person), people)
         for key, some in parts.items()
     }
+
+
+def _whole(parts: Sequence[FloatArray]) -> FloatArray:
+    """A column from its parts; one without a row is refused."""
+    if not any(map(len, parts)):
+        raise empty_error()
+    return np.concatenate(parts)
 
 
 def _people(ids: Any) -> People | None:
