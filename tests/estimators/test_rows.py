@@ -441,6 +441,24 @@ def test_times_are_read_in_declared_periods():
     ).tolist() == [6, 15]
 
 
+@pytest.mark.filterwarnings("error")
+def test_the_longest_times_are_read_without_a_warning():
+    """A warning would say that such a time is in the table."""
+    label = expost.TimeLabel(name="days", event="died", periods=3, length=0.01)
+    assert label.coded(np.array([1e308, 1e308, 0.03]), np.array(["yes", "no", "yes"])).tolist() == [6, 6, 7]
+    long = expost.TimeLabel(name="days", event="died", periods=2, length=5e307)
+    assert long.coded(np.array([1.7e308, 1e308]), np.array(["yes", "yes"])).tolist() == [4, 5]
+
+
+def test_a_record_that_was_never_at_risk_is_told_zero():
+    """None of its rows counts; a zero below zero would be printed as -0.0000."""
+    X, y = lifetimes(rows=40)
+    bounds = survived(X, y).publication_.bounds(X[:1], np.zeros((1, 2)), member=True)
+    for figure in bounds.figures:
+        assert figure[0] == 0.0
+        assert not np.signbit(figure[0])
+
+
 def test_times_in_arrays_frames_files_and_as_scikit_survival_has_them(tmp_path):
     pandas = pytest.importorskip("pandas")
     X, y = lifetimes(rows=60)

@@ -240,7 +240,8 @@ class TimeLabel(RowsLabel):
         numbers, happened = as_numbers(times, self.name), self.parts[1].coded(events) > 0
         if not np.all((numbers >= 0.0) & (numbers < math.inf)):
             raise DomainError(f"`{self.name}` must be a time of 0 or more in every record; got another one.")
-        periods = numbers / self.length
+        # Later times are all alike; so long ones can overflow.
+        periods = np.minimum(numbers, self.length * (self.periods + 1.0)) / self.length
         whole = np.rint(periods)
         periods = np.where(np.abs(periods - whole) <= 1e-9 * np.maximum(whole, 1.0), whole, periods)
         happened &= periods <= self.periods
