@@ -168,7 +168,7 @@ def sum_of_terms(
     known = xp.isfinite(slack)
     return Interval(
         xp.where(known, xp.clip(xp.maximum(low, -high), 0.0, None), 0.0),
-        xp.where(known, xp.maximum(high, -low), math.inf),
+        xp.where(known, xp.maximum(high, -low) + 0.0, math.inf),  # where nothing is left, no zero below zero
     )
 
 
