@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 import expost
 from expost.cli import app
+from expost.data.problems import Problem
 
 FEATURES = """
 [[features]]
@@ -112,6 +113,21 @@ event = "died"
 periods = 6
 unit = "months"
 """
+
+
+@pytest.mark.parametrize(
+    ("months", "died", "column"),
+    [("5", "", "died"), ("", "no", "months"), ("", "", "died")],
+)
+def test_a_fit_says_of_an_empty_time_or_event_what_check_says(months, died, column, tmp_path):
+    domain, table = tmp_path / "domain.toml", tmp_path / "table.csv"
+    domain.write_text(FEATURES + TIME)
+    table.write_text(f"age,months,died\n30,2,yes\n40,{months},{died}\n")
+    result = CliRunner().invoke(app, ["fit", str(domain), str(table), "--dry-run"])
+    assert result.exit_code == 1
+    said = " ".join(result.stderr.split())
+    title, advice = Problem.NO_TIME.value
+    assert f"`{column}` is empty in a record: {title}. F{advice[1:]}. Nothing was spent." in said
 
 
 @pytest.mark.long

@@ -488,6 +488,11 @@ def test_times_that_are_none_and_undeclared_periods_are_refused(tmp_path):
         expost.SurvivalRegression(norm=1.0).fit(X, y)
     with pytest.raises(DomainError, match="must be a time of 0 or more"):
         survived(X, y - np.array([1.0, 0.0]))
+    for column, name in enumerate(("outcome", "event")):
+        empty = y.astype(float)
+        empty[3, column] = np.nan
+        with pytest.raises(DomainError, match=f"`{name}` is empty in a record: the time, or whether"):
+            survived(X, empty)
     with pytest.raises(DomainError, match="must be yes or no"):
         survived(X, y + np.array([0.0, 2.0]))
     with pytest.raises(DomainError, match="`y` must have two columns"):

@@ -16,7 +16,7 @@ from expost.data.texts import (
     Measured,
     Text,
 )
-from expost.data.values import as_numbers, text_codes
+from expost.data.values import as_numbers, distinct_texts, empty_time_error, text_codes
 from expost.exceptions import DomainError, printable
 
 # The words for yes and no, in lower case; the first of each is used to write a default.
@@ -128,6 +128,18 @@ class YesNo(OneColumn):
         )
         code = (lambda text: yes_or_no(text) if text else GONE) if self.recorded else yes_or_no
         return text_codes(values, self.name, code, 1, missing, refusal)
+
+
+class EventColumn(YesNo):
+    """The events of a time to an event, which have no default and no other words."""
+
+    otherwise: ClassVar[str] = "Write one of these words."
+
+    def coded(self, values: Any) -> NDArray[Any]:
+        """1 for yes and 0 for no; an empty cell is neither."""
+        if "" in distinct_texts(values, self.name)[1]:
+            raise empty_time_error(self.name)
+        return super().coded(values)
 
 
 Feature = Annotated[Number | Category | YesNo | Date | Month | Weekday, Field(discriminator="kind")]

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
-from expost.data.features import YesNo
+from expost.data.features import EventColumn
 from expost.data.texts import LONGEST_TEXT, Chosen, FieldTexts, Line, Measured, Text
 from expost.data.values import as_numbers, class_text, of_one_kind, plain_class, share_between
 from expost.exceptions import DomainError, printable
@@ -180,12 +180,6 @@ class OrderedLabel(Classified, RowsLabel):
         return reached
 
 
-class EventColumn(YesNo):
-    """The events of a :class:`TimeLabel`, which have no default and no other words."""
-
-    otherwise: ClassVar[str] = "Write one of these words."
-
-
 class TimeLabel(RowsLabel):
     r"""The time to an event, in declared periods of one length, which may be censored: a row for each period.
 
@@ -238,7 +232,9 @@ class TimeLabel(RowsLabel):
     def coded(self, times: Any, events: Any) -> FloatArray:
         """The codes of records, or DomainError, which names no value of theirs."""
         numbers, happened = as_numbers(times, self.name), self.parts[1].coded(events) > 0
-        if not np.all((numbers >= 0.0) & (numbers < math.inf)):
+        if np.isnan(numbers).any():
+            raise empty_time_error(self.name)
+        if np.any(numbers < 0.0):
             raise DomainError(f"`{self.name}` must be a time of 0 or more in every record; got another one.")
         # Later times are all alike; so long ones can overflow.
         periods = np.minimum(numbers, self.length * (self.periods + 1.0)) / self.length

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from expost.data.dates import DATE_KINDS, as_days, days_of_text
 from expost.data.dialect import Dialect
-from expost.data.features import Category, Feature, YesNo, yes_or_no
+from expost.data.features import Category, EventColumn, Feature, YesNo, yes_or_no
 from expost.data.labels import (
     AmountLabel,
     Classified,
     CountLabel,
-    EventColumn,
     Label,
     NumericLabel,
     RowsLabel,
@@ -23,6 +22,7 @@ from expost.data.labels import (
 )
 from expost.data.people import is_id
 from expost.data.values import (
+    EMPTY_TIME,
     MISSING_OUTCOME,
     as_numbers,
     attempted,
@@ -82,11 +82,7 @@ class Problem(Enum):
     )
     MISSING = "missing, without a default", "declare `missing` for it, fill the cells, or leave records out"
     NO_OUTCOME = MISSING_OUTCOME
-    NO_TIME = (
-        "the time, or whether it happened, is missing",
-        "fill the cells. For people to whom it did not happen, write no, and how long they were followed; do "
-        "not leave them out",
-    )
+    NO_TIME = EMPTY_TIME
     SPELLING = "differs from a declared value only in case or blanks", "correct the spelling: it counts"
     KIND = (
         "classes of another kind: texts are no numbers",

@@ -211,6 +211,20 @@ def _default_of(name: str, missing: Any) -> Any:
     return missing
 
 
+EMPTY_TIME = (
+    "the time, or whether it happened, is missing",
+    "fill the cells. For people to whom it did not happen, write no, and how long they were followed; do "
+    "not leave them out",
+)
+"""What is wrong where a cell of a time to an event, or of the event, is empty, and what to do."""
+
+
+def empty_time_error(name: str) -> DomainError:
+    """The error for such a cell; the caller raises it."""
+    problem, advice = EMPTY_TIME
+    return DomainError(f"`{name}` is empty in a record: {problem}. {advice[0].upper()}{advice[1:]}.")
+
+
 def plain_class(label: Any) -> Any:
     """A class as Python has it, where it is one of NumPy's."""
     return label.item() if isinstance(label, np.generic) else label
