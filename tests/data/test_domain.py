@@ -245,6 +245,20 @@ def test_what_is_wrong_with_a_file_is_said_in_one_sentence_of_ours(text, words):
     assert not any(theirs in str(refusal.value) for theirs in ("Input should", "Field required", "pydantic"))
 
 
+@pytest.mark.parametrize(
+    ("make", "others"),
+    [
+        (expost.ClassLabel, {"classes": {"a", "b"}}),
+        (expost.OrderedLabel, {"classes": frozenset("abc")}),
+        (expost.Category, {"categories": {"a", "b"}}),
+        (expost.Category, {"categories": ("a", "b"), "titles": {"A", "B"}}),
+    ],
+)
+def test_a_set_is_no_list_where_the_order_counts(make, others):
+    with pytest.raises(DomainError, match="must be a list: a set has no order"):
+        make(name="y", **others)
+
+
 def test_a_domain_is_shown_with_the_values_of_each_kind():
     domain = expost.Domain(
         features=(expost.Date(name="born", low="1900-01-01", high="2030-12-31"), expost.YesNo(name="smoker")),

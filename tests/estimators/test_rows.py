@@ -500,3 +500,9 @@ def test_times_that_are_none_and_undeclared_periods_are_refused(tmp_path):
     (tmp_path / "table.csv").write_text("a,b,c\n1,2,3\n")
     with pytest.raises(ParameterError, match="`domain` must be given for files"):
         survived(str(tmp_path / "table.csv"), None)
+
+
+def test_a_set_of_classes_has_no_order_and_is_refused():
+    X, y = table(rows=30)
+    with pytest.raises(ParameterError, match="A set has no order: give a list, the lowest first"):
+        expost.OrdinalRegression(norm=1.0, classes=set(CLASSES)).fit(X, y)

@@ -83,6 +83,8 @@ def test_classes_are_declared_or_learnt_with_a_warning():
         clone(MODEL).set_params(classes=["oak", "maple", "rowan"]).fit(X, Y)
     with pytest.raises(ParameterError, match="two or more different labels"):
         clone(MODEL).set_params(classes=["oak"]).fit(X, Y)
+    with pytest.raises(ParameterError, match=r"got classes=\{.*\}\. Give them as a list"):
+        expost.LogisticRegression(norm=1.0, classes=set(NAMES)).fit(X, Y)
 
 
 def test_two_classes_are_the_scalar_loss():

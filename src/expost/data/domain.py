@@ -23,7 +23,7 @@ from expost.data.dialect import PLAIN, Dialect
 from expost.data.features import Feature, Interaction, check_defaults, check_interactions
 from expost.data.labels import Class, Classified, Label, NumericLabel, RowsLabel, label_parts
 from expost.data.refusals import check_chosen, check_filled, error_in_file, explained
-from expost.data.texts import Contact, PublicationTexts, Text, Texts, toml_lines, toml_value
+from expost.data.texts import Contact, InOrder, PublicationTexts, Text, Texts, toml_lines, toml_value
 from expost.exceptions import DomainError, printable
 
 # How many features, and how many characters of their values, are shown of a domain.
@@ -96,7 +96,7 @@ class Domain(Summarized, Texts):
            [ 1. ,  0. ,  1. ]])
     """
 
-    features: Annotated[tuple[Feature, ...], Field(min_length=1, strict=False)]
+    features: Annotated[tuple[Feature, ...], Field(min_length=1, strict=False), InOrder]
     label: Label
     norm: Annotated[float, Field(gt=0.0)] | None = None
     publication: PublicationTexts | None = None

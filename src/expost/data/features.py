@@ -13,6 +13,7 @@ from expost.data.expansion import GONE, Expanded, OneColumn, Scale, effect_of
 from expost.data.texts import (
     Chosen,
     DeclaredModel,
+    InOrder,
     Measured,
     Text,
 )
@@ -61,7 +62,7 @@ class Category(Chosen, Expanded):
     """
 
     kind: Literal["category"] = "category"
-    categories: Annotated[tuple[Text, ...], Field(min_length=2, strict=False)]
+    categories: Annotated[tuple[Text, ...], Field(min_length=2, strict=False), InOrder]
     missing: str | None = None
     """The category that a missing value counts as; if this is None, a missing value is an error."""
     example: str | None = None

@@ -12,8 +12,15 @@ from scipy.special import expit
 from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost.data.features import EventColumn
-from expost.data.texts import LONGEST_TEXT, Chosen, FieldTexts, Line, Measured, Text
-from expost.data.values import as_numbers, class_text, of_one_kind, plain_class, share_between
+from expost.data.texts import LONGEST_TEXT, Chosen, FieldTexts, Line, Measured, Text, in_order
+from expost.data.values import (
+    as_numbers,
+    class_text,
+    empty_time_error,
+    of_one_kind,
+    plain_class,
+    share_between,
+)
 from expost.exceptions import DomainError, printable
 from expost.losses.base import LabelSet
 from expost.losses.outcomes import LARGEST_COUNT
@@ -38,7 +45,7 @@ def _check_class(label: Any) -> None:
 def _classes(value: Any) -> Any:
     """Classes as Python has them, all of one kind; what is no list of them is left to be refused."""
     if not isinstance(value, list | tuple | np.ndarray):
-        return value
+        return in_order(value)
     classes = tuple(plain_class(label) for label in value)
     if classes and (not of_one_kind(classes) or any(isinstance(label, float) for label in classes)):
         raise ValueError("must be all texts, all whole numbers, or false and true")

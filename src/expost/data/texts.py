@@ -68,6 +68,16 @@ def must(be: str, holds: Callable[[str], object]) -> AfterValidator:
     return AfterValidator(check)
 
 
+def in_order(values: Any) -> Any:
+    """Values that were given as a list; ValueError for a set, whose order is another in every process."""
+    if isinstance(values, set | frozenset):
+        raise ValueError("must be a list: a set has no order, and here the order counts")
+    return values
+
+
+InOrder = BeforeValidator(in_order)
+
+
 def _is_plain(text: str) -> bool:
     odd = (letter in _REVERSING or unicodedata.category(letter) in _STEERING for letter in text)
     return text == text.strip() and not any(odd)
@@ -196,7 +206,7 @@ class Measured(Bounded):
 class Chosen(FieldTexts):
     """A field that has one of several declared values."""
 
-    titles: Annotated[tuple[Line, ...], Field(strict=False)] = ()
+    titles: Annotated[tuple[Line, ...], Field(strict=False), InOrder] = ()
     """What to call each value, in the order of the values."""
     example: Any = None
 

@@ -304,7 +304,9 @@ def _declared(classes: Sequence[Any], *, several: bool) -> NDArray[Any]:
         unique = np.empty(0)
     if not 2 <= len(unique) == np.size(classes) or (len(unique) > 2 and not several):
         wanted = "two or more different labels" if several else "two different labels"
-        raise parameter_error("classes", f"{wanted} of one kind: texts, numbers or booleans", classes)
+        wanted += " of one kind: texts, numbers or booleans"
+        way_out = "Give them as a list." * (not isinstance(classes, Sequence | np.ndarray))
+        raise parameter_error("classes", wanted, classes, way_out)
     return unique
 
 

@@ -162,7 +162,10 @@ class OrdinalRegression(ClassifierMixin, RowsModel):  # type: ignore[misc]
         with suppress(TypeError, ValueError):  # pydantic's errors are ValueErrors
             return OrderedLabel(name="outcome", classes=self.classes)  # type: ignore[arg-type]
         wanted = "three or more different classes from the lowest to the highest, all of one kind"
-        way_out = "Or give a `domain` (expost.Domain). Never read them from the table."
+        way_out = "A set has no order: give a list, the lowest first. " * isinstance(
+            self.classes, set | frozenset
+        )
+        way_out += "Or give a `domain` (expost.Domain). Never read them from the table."
         raise parameter_error("classes", f"declared: {wanted}", self.classes, way_out)
 
 
