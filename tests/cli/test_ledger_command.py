@@ -81,6 +81,36 @@ def test_what_was_published_before_is_counted_once(tmp_path, monkeypatch):
     assert len(expost.Ledger("ledger.db").account("b").entries) == 1
 
 
+@pytest.mark.long
+def test_several_publications_are_counted_all_or_none(tmp_path):
+    domain, table = ward(tmp_path)
+    files = [tmp_path / name for name in ("a.json", "b.json", "large.json")]
+    for file, epsilon in zip(files, (0.5, 1, 4), strict=True):
+        assert run("fit", domain, table, "-o", file, "--epsilon", epsilon).exit_code == 0
+    book = opened(tmp_path)
+
+    def entered(*some):
+        return run("ledger", book, *(word for file in some for word in ("--enter", file)))
+
+    account = expost.Ledger(book).account("patients")
+    assert refused(entered(files[0], files[2]), "So this cap does not hold")
+    copy = tmp_path / "copy.json"
+    copy.write_bytes(files[0].read_bytes())
+    assert refused(entered(files[0], copy), "or given twice")
+    assert account.entries == ()
+    result = entered(*files[:2])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("Counted") == 2
+    assert [(entry.note, entry.state) for entry in account.entries] == [
+        ("a.json", "finished"),
+        ("b.json", "finished"),
+    ]
+    assert [entry.sha256 for entry in account.entries] == [
+        expost.Publication.load(file).sha256 for file in files[:2]
+    ]
+    assert refused(entered(files[1]), "is counted in the account 'patients' already")
+
+
 def test_notes_are_not_broken_inside_a_word(tmp_path):
     ward(tmp_path)
     opened(tmp_path)

@@ -382,13 +382,11 @@ def ledger(
         "less.",
         "--adaptive",
     ),
-    enter: Path | None = option(
-        None, "Count a publication that was made without the ledger.", metavar="PUBLICATION.json"
+    enter: list[Path] | None = option(
+        None, "Count a publication made without the ledger; may be repeated.", metavar="PUBLICATION.json"
     ),
     account: str | None = option(
-        None,
-        "The account that counts it, where there are several.",
-        metavar="NAME",
+        None, "The account that counts it, where there are several.", metavar="NAME"
     ),
     as_json: bool = AS_JSON,
 ) -> None:

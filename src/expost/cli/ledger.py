@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.bar import Bar
+from rich.console import Console
 from rich.table import Table
 
 from expost.cli.base import console, legible, output_console, print_json, say, warn
@@ -34,20 +35,18 @@ def ledger(
     epsilon: float | None,
     delta: float | None,
     adaptive: bool,
-    enter: Path | None,
+    enter: list[Path] | None,
     account: str | None,
     as_json: bool,
 ) -> None:
-    """Show all accounts, after opening one where a name and a cap are given, and after counting a file."""
+    """Show all accounts, after opening one where a name and a cap are given, and after counting files."""
     book, out = Ledger(file), output_console(as_json)
-    published = None if enter is None else Publication.load(enter)
+    published = {path: Publication.load(path) for path in enter or ()}
     if (open_account, epsilon, delta, adaptive) != (None, None, None, False):
         _open(book, open_account, epsilon, delta, adaptive=adaptive)
         say(f"Opened the account {legible(open_account)}.", to=out)
-    if published is not None and enter is not None:
-        counting = _counting(book, account or open_account)
-        _count(counting, published, enter)
-        say(f"Counted {legible(enter)} in the account {legible(counting.name)}.", to=out)
+    if published:
+        _count(_counting(book, account or open_account), published, out)
     accounts = book.accounts
     if as_json:
         print_json({"accounts": [_fields(one) for one in accounts], "sha256": book.sha256})
@@ -107,22 +106,33 @@ def _counting(book: Ledger, name: str | None) -> Account:
     return accounts[0] if name is None else book.account(name)
 
 
-def _count(account: Account, published: Publication, path: Path) -> None:
-    """Enter what was published without the ledger."""
-    if any(entry.sha256 == published.sha256 for entry in account.entries):
-        raise LedgerError(f"{path} is counted in the account {account.name!r} already.")
-    plan, domain = published.release.plan, published.domain
-    choices = () if domain is None else domain.choices
-    whom = "person" if published.of_people else "row"
-    fitted = Noted(path.name, plan, published.sha256, published.insecure is not None, whom)
+def _count(account: Account, published: dict[Path, Publication], out: Console) -> None:
+    """Enter what was published without the ledger, all of it or nothing."""
+    counted = {entry.sha256 for entry in account.entries}
+    for path, one in published.items():
+        if one.sha256 in counted:
+            raise LedgerError(f"{path} is counted in the account {account.name!r} already, or given twice.")
+        counted.add(one.sha256)
+    # A choice that several of them used is one entry.
+    noted = {each.id: each for path, one in published.items() for each in _noted(path, one)}
     with suppress(BudgetError):
-        account.enter_all([*noted_choices(choices, whom), fitted])
+        account.enter_all(noted.values())
+        for path in published:
+            say(f"Counted {legible(path)} in the account {legible(account.name)}.", to=out)
         return
     raise BudgetError(
-        f"{path} was published already, and with it more is spent than the cap of the account "
-        f"{account.name!r}, epsilon {account.epsilon:g} at delta {account.delta:g}. So this cap does not "
-        "hold: open an account with a larger one, and count everything there."
+        f"{', '.join(map(str, published))}: published already, and with that more is spent than the cap of "
+        f"the account {account.name!r}, epsilon {account.epsilon:g} at delta {account.delta:g}. So this cap "
+        "does not hold: open an account with a larger one, and count everything there."
     )
+
+
+def _noted(path: Path, published: Publication) -> list[Noted]:
+    """What an account enters of a publication, with the choices that it used."""
+    choices = () if published.domain is None else published.domain.choices
+    whom, seeded = "person" if published.of_people else "row", published.insecure is not None
+    fitted = Noted(path.name, published.release.plan, published.sha256, seeded, whom)
+    return [*noted_choices(choices, whom), fitted]
 
 
 def _fields(account: Account) -> dict[str, Any]:
