@@ -169,7 +169,13 @@ def test_a_model_of_times_from_the_check_to_the_page(tmp_path):
     assert "died" in refused.output
     assert "0.5 is chance" in told("rehearse", domain, "--rows", 60, "--tables", 1)
     rehearsed = json.loads(told("rehearse", domain, "--rows", 400, "--tables", 1, "--json", "--epsilon", 8))
-    assert rehearsed["budgets"][-1]["quality"]["auc"] > 0.55
+    last = rehearsed["budgets"][-1]["quality"]
+    assert last["concordance"] > 0.55
+    assert last["auc"] is None
+    frame.to_csv(tmp_path / "held.csv", index=False)
+    tried = told("fit", domain, table, "--yes", "--force", "-o", model, "--test", tmp_path / "held.csv")
+    assert "concordance  0." in tried
+    assert "AUC" not in tried
 
 
 def test_records_of_several_rows_share_an_account_with_models_of_rows(ordered):

@@ -60,7 +60,8 @@ class Rehearsed:
         if found.log_loss is not None and found.guess_log_loss is not None:
             return found.log_loss >= found.guess_log_loss
         share = found.r2 if found.d2 is None else found.d2
-        return share <= 0.0 if share is not None else (found.auc or 0.0) <= 0.5
+        ranked = found.concordance if found.auc is None else found.auc
+        return share <= 0.0 if share is not None else (ranked or 0.0) <= 0.5
 
 
 def rehearse(
@@ -198,8 +199,19 @@ def _values(feature: Feature, rows: int, random: np.random.Generator) -> NDArray
     return np.array(["no", "yes"], dtype=object)[random.integers(2, size=rows)]
 
 
-# The figures that a model may have, and how they are headed.
-_FIGURES = {"r2": "R²", "d2": "D²", "auc": "AUC", "log_loss": "log-loss"}
+# The figures that a model may have, each with what it says; an outcome with an order is ranked too.
+_MEANINGS = {
+    "r2": "R²: how much of the differences between outcomes the model explains. 0 is no better than no "
+    "features, 1 is perfect.",
+    "d2": "D²: how much of the differences between outcomes the model explains, by the measure that counts, "
+    "amounts and quantiles are fitted with. 0 is no better than no features, 1 is perfect.",
+    "auc": "AUC: of two people of different classes, how often the model ranks the right one higher. 0.5 is "
+    "chance, 1 is perfect.",
+    "concordance": "concordance: of two people, how often the model knows who has the event first. 0.5 is "
+    "chance, 1 is perfect.",
+    "log_loss": "log-loss: how surprising the outcomes are to the model; less is better. Without any feature "
+    "it is {guess:.3f}.",
+}
 
 
 def _show(
@@ -211,11 +223,11 @@ def _show(
     each = f", for each of {options.models} models that share a budget" * (options.models > 1)
     weights = f" Each weighs 1, of the {options.max_weight:g} that it may weigh." * (options.max_weight > 1.0)
     say(f"{of} of {rows:,} {whom}, with {strength} effect of the features{each}.{weights}\n")
-    shown = [name for name in _FIGURES if getattr(found[0].quality, name) is not None]
+    shown = [name for name in _MEANINGS if getattr(found[0].quality, name) is not None]
     table = Table(box=None, pad_edge=False)
     for name in (
         "epsilon",
-        *map(_FIGURES.__getitem__, shown),
+        *(_MEANINGS[name].partition(":")[0] for name in shown),
         "half are told at most",
         "95% are told at most",
     ):
@@ -224,34 +236,16 @@ def _show(
         figures = [*(getattr(one.quality, name) for name in shown), one.told, one.told_most]
         table.add_row(f"{one.epsilon:.3g}", *(f"{figure:.3f}" for figure in figures))
     console.print(table)
-    _explain(found, shown, times=isinstance(domain.label, TimeLabel))
+    _explain(found, shown)
 
 
-# What each figure says; an outcome with an order is ranked too.
-_MEANINGS = {
-    "r2": "R²: how much of the differences between outcomes the model explains. 0 is no better than no "
-    "features, 1 is perfect.",
-    "d2": "D²: how much of the differences between outcomes the model explains, by the measure that counts, "
-    "amounts and quantiles are fitted with. 0 is no better than no features, 1 is perfect.",
-    "auc": "AUC: of two people{pair}, how often the model {right}. 0.5 is chance, 1 is perfect.",
-    "log_loss": "log-loss: how surprising the outcomes are to the model; less is better. Without any feature "
-    "it is {guess:.3f}.",
-}
-
-
-def _explain(found: list[Rehearsed], shown: list[str], *, times: bool) -> None:
+def _explain(found: list[Rehearsed], shown: list[str]) -> None:
     """What the figures mean, and which budgets are too small."""
     from expost.page.introduction import right_of_hundred
 
-    pair = (
-        ("", "knows who has the event first")
-        if times
-        else (" of different classes", "ranks the right one higher")
-    )
-    words = {"guess": found[0].quality.guess_log_loss, "pair": pair[0], "right": pair[1]}
     say("")
     for name in shown:
-        say(_MEANINGS[name].format(**words))
+        say(_MEANINGS[name].format(guess=found[0].quality.guess_log_loss))
     told = found[len(found) // 2].told
     say(
         "Told at most: what a person reads about herself, at 95%, in log-odds. With "

@@ -308,6 +308,8 @@ def show_quality(out: Console, quality: "Quality") -> None:
     say("\n[bold]How well it predicts the held-out table (PRIVATE)[/bold]", to=out)
     if quality.auc is not None:
         say(f"  AUC       {quality.auc:.3f}   (0.5 is chance, 1 is perfect)", to=out)
+    if quality.concordance is not None:
+        say(f"  concordance  {quality.concordance:.3f}   (0.5 is chance, 1 is perfect)", to=out)
     if quality.log_loss is not None:
         guess = f"{quality.guess_log_loss:.3f} without any feature"
         say(f"  log-loss  {quality.log_loss:.3f}   (less is better; {guess})", to=out)

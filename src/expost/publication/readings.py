@@ -325,7 +325,7 @@ class Quality:
 
     auc: float | None = None
     """The chance that, of two records of different classes, the model ranks the right one higher; of several
-    classes the mean over each against the others, and of times the concordance."""
+    classes the mean over each against the others."""
     log_loss: float | None = None
     """The mean of minus the logarithm of the probability that the model gives to what happened."""
     guess_log_loss: float | None = None
@@ -334,6 +334,8 @@ class Quality:
     """The share of the outcome's variance that the model explains, within the declared bounds."""
     d2: float | None = None
     """The same of the deviance: of the pinball loss of a quantile, the Poisson or the Gamma deviance."""
+    concordance: float | None = None
+    """Of times: how often, of two records, the model says rightly which one had the event first."""
 
 
 def held_out_quality(publication: ReadableDocument, records: Encoded) -> Quality:
@@ -353,7 +355,8 @@ def held_out_quality(publication: ReadableDocument, records: Encoded) -> Quality
     curve = calibration_of(publication.release)
     scores = scores if curve is None else curve.corrected(scores)
     if isinstance(publication.label, TimeLabel):
-        return Quality(auc=concordance(publication.label.predicted(scores), labels, np.ones(len(labels))))
+        expected = publication.label.predicted(scores)
+        return Quality(concordance=concordance(expected, labels, np.ones(len(labels))))
     if publication.classes is None:
         spread = float(np.sum((labels - labels.mean()) ** 2))
         share = explained(scores, labels, publication.loss) if spread > 0.0 else None
