@@ -10,7 +10,7 @@ from sklearn.linear_model import QuantileRegressor
 from sklearn.metrics import d2_pinball_score, d2_tweedie_score, mean_pinball_loss
 
 import expost
-from expost.exceptions import ParameterError
+from expost.exceptions import DomainError, ParameterError
 
 ROWS = 400
 MODELS = {
@@ -133,6 +133,15 @@ def test_scores_are_scikit_learns_and_predictions_are_in_units(name):
     assert model.score(X, y) > 0.1
     assert np.all((predicted >= outcome[0]) & (predicted <= outcome[1]))
     assert abs(np.median(predicted) - np.median(y)) < 2.0
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_missing_outcome_is_refused_without_the_scale_of_the_fit(name):
+    make, outcome, _ = MODELS[name]
+    X, y = table(name)
+    y[3] = np.nan
+    with pytest.raises(DomainError, match="`y` must be a finite number in every record; it is missing"):
+        make(norm=1.0, outcome=outcome).fit(X, y)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -338,7 +338,12 @@ class Declared:
             numbers = self.label.scaled(numbers)
         if not finite and self.domain is not None:
             raise no_outcome_error(self._label_name)
-        if not finite or not bool(xp.all(loss.labels.contains(numbers))):
+        if not finite:
+            raise DomainError(
+                "`y` must be a finite number in every record; it is missing or infinite in one. Fill it in, "
+                "or leave the record out."
+            )
+        if not bool(xp.all(loss.labels.contains(numbers))):
             raise labels_error(loss)
         return numbers
 
