@@ -7,10 +7,11 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.linear_model import QuantileRegressor
-from sklearn.metrics import d2_pinball_score, d2_tweedie_score, mean_pinball_loss
+from sklearn.metrics import d2_pinball_score, d2_tweedie_score, mean_pinball_loss, r2_score
 
 import expost
 from expost.exceptions import DomainError, ParameterError
+from expost.fitting.prediction import explained
 
 ROWS = 400
 MODELS = {
@@ -133,6 +134,21 @@ def test_scores_are_scikit_learns_and_predictions_are_in_units(name):
     assert model.score(X, y) > 0.1
     assert np.all((predicted >= outcome[0]) & (predicted <= outcome[1]))
     assert abs(np.median(predicted) - np.median(y)) < 2.0
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_score_of_equal_outcomes_is_scikit_learns_for_a_mean(name):
+    """Nothing is left to explain: 1 for predictions that are exactly right, and 0 for any others."""
+    make, outcome, _ = MODELS[name]
+    X, y = table(name)
+    model = make(norm=1.0, outcome=outcome, random_state=0).fit(X, y)
+    equal = np.full(len(X), 5.0)
+    assert model.score(X, equal) == r2_score(equal, model.predict(X)) == 0.0
+    assert model.score(X, np.zeros(len(X))) == 0.0
+    few = np.where(np.arange(len(X)) < 9, 5.0, y)
+    assert model.score(X, few, sample_weight=(np.arange(len(X)) < 9).astype(float)) == 0.0
+    loss, zeros = model.plan_.loss, np.zeros(7)
+    assert explained(zeros, np.exp(zeros) if loss.log_link else zeros, loss) == 1.0
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -36,7 +36,7 @@ class NumericRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         """The share explained, R² of a mean and else D²; each record counts with its sample weight.
 
         Records come in any form that :meth:`fit` takes. Labels beyond the declared bounds count as the bound,
-        as there.
+        as there. Where all labels are the same, it is 1 for perfect predictions and 0 for any others.
 
         Privacy
         -------

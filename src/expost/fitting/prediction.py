@@ -160,7 +160,8 @@ def explained(
     """The share of the deviance that a model explains, on the scale of the fit; at most 1.
 
     R² for a mean; for a quantile, a count or an amount D², as scikit-learn's ``d2_pinball_score`` and the
-    scores of ``PoissonRegressor`` and ``GammaRegressor`` have it.
+    scores of ``PoissonRegressor`` and ``GammaRegressor`` have it. Where all labels are the same it is 1 for
+    predictions that are all exactly that, and 0 for any others, as in scikit-learn's ``r2_score``.
 
     Privacy
     -------
@@ -168,10 +169,14 @@ def explained(
     """
     from sklearn import metrics
 
+    if loss.log_link:
+        predictor = np.exp(np.clip(predictor, -_FAR, _FAR))
+    counted = np.ones(len(labels), dtype=bool) if weights is None else weights > 0.0
+    if np.count_nonzero(counted) > 1 and np.ptp(labels[counted]) == 0.0:
+        return float(np.array_equal(predictor[counted], labels[counted]))
     if isinstance(loss, SmoothedPinball):
         return float(metrics.d2_pinball_score(labels, predictor, sample_weight=weights, alpha=loss.level))
     if not loss.log_link:
         return float(metrics.r2_score(labels, predictor, sample_weight=weights))
     power = 1 if isinstance(loss, BoundedPoisson) else 2
-    means = np.exp(np.clip(predictor, -_FAR, _FAR))
-    return float(metrics.d2_tweedie_score(labels, means, sample_weight=weights, power=power))
+    return float(metrics.d2_tweedie_score(labels, predictor, sample_weight=weights, power=power))
