@@ -330,6 +330,16 @@ def test_no_promise_is_above_the_first_certificate(kind):
 
 
 @pytest.mark.long
+def test_divergences_agree_with_a_curve_at_the_knot_after_an_epsilon():
+    """Or at the last one: one divergence that allows 0.1 at 1 and 0.037 at 2, where the curve says 0.05."""
+    knots, order = ((0.0, 0.3), (1.0, 0.1), (2.0, 0.05)), ((0, 1.0 + math.log(0.4)),)
+    assert renyi.orders_of([0])[0] == 2.0
+    forged = ProfileCurve(knots, knots, order, order)
+    assert [forged.orders_agree(epsilon) for epsilon in (0.5, 1.0, 1.5, 2.0, 3.0)] == [True, True] + [
+        False
+    ] * 3
+
+
 def test_a_curve_without_orders_composes_as_before():
     """As one of a ledger from before there were any."""
     plan = expost.calibrate(loss="logistic", epsilon=0.5, delta=1e-7, unit="person")

@@ -301,3 +301,11 @@ def test_below_the_first_level_growing_pays_no_denser_than_is_said(shift):
         pays = fastest - noise * shifts - 0.5 * shifts**2 > epsilon
         found = np.max(np.where(pays, norm.pdf(noise + shifts), 0.0))
         assert 0.98 * most <= found <= most * (1.0 + 1e-12)
+
+
+def test_what_lies_beyond_the_window_is_paid_for():
+    """Twice the density at its ends, times the whole shift: all that is left where nothing else pays."""
+    path = WorstPath(LogisticLoss().curve, 1.0, 2.0, 0.25)
+    assert path.steepest == 4.0
+    at = np.array([300.0])
+    assert path.adding(at)[0] >= 2.0 * 4.0 * norm.pdf(10.0) * (1.0 - 1e-9)

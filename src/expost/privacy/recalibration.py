@@ -20,6 +20,8 @@ def cell_ends(noise: float) -> tuple[float, ...]:
     --------
     >>> cell_ends(30.0)
     (-3.0, -1.5, -0.6, 0.0, 0.6, 1.5, 3.0)
+    >>> cell_ends(5.0)[7:]
+    (0.0, 0.5, 1.0, 1.5, 2.25, 3.0, 4.0, 6.0)
     """
     positive = _FEW if noise >= _NOISY else _MANY
     return (*(-end for end in reversed(positive)), 0.0, *positive)
