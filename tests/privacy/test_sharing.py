@@ -68,6 +68,7 @@ def test_deltas_alone_may_pay_for_all_models(models, epsilon, delta):
     assert expost.compose([plan] * models).epsilon_at(delta) <= epsilon
 
 
+@pytest.mark.long
 def test_a_budget_is_for_equal_plans():
     """Two of each kind stay within it, and one of each does not."""
     one, other = (shared_plan(2, **BUDGET, plan=MAKERS[name]) for name in ("logistic", "quantile"))

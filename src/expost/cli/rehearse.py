@@ -218,11 +218,8 @@ def _show(
     found: list[Rehearsed], domain: Domain, rows: int, effect: Effect, tables: int, options: PlanOptions
 ) -> None:
     whom = "rows" if domain.person is None else "people"
-    strength = "no" if effect == "none" else f"a {effect}"
     of = f"Medians over {_tables(tables)}" if tables > 1 else "One invented table"
-    each = f", for each of {options.models} models that share a budget" * (options.models > 1)
-    weights = f" Each weighs 1, of the {options.max_weight:g} that it may weigh." * (options.max_weight > 1.0)
-    say(f"{of} of {rows:,} {whom}, with {strength} effect of the features{each}.{weights}\n")
+    say(f"{of} of {rows:,} {whom}, {_assumed(effect, options)}\n")
     shown = [name for name in _MEANINGS if getattr(found[0].quality, name) is not None]
     table = Table(box=None, pad_edge=False)
     for name in (
@@ -237,6 +234,14 @@ def _show(
         table.add_row(f"{one.epsilon:.3g}", *(f"{figure:.3f}" for figure in figures))
     console.print(table)
     _explain(found, shown)
+
+
+def _assumed(effect: Effect, options: PlanOptions) -> str:
+    """What is taken for granted of the invented tables."""
+    strength = "no" if effect == "none" else f"a {effect}"
+    each = f", for each of {options.models} models that share a budget" * (options.models > 1)
+    weights = f" Each weighs 1, of the {options.max_weight:g} that it may weigh." * (options.max_weight > 1.0)
+    return f"with {strength} effect of the features{each}.{weights}"
 
 
 def _explain(found: list[Rehearsed], shown: list[str]) -> None:

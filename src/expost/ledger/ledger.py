@@ -190,14 +190,9 @@ class Account(Summarized):
         )
         if not added:
             return spent
-        plans, unit = [one.plan for one in added], spent.unit if entries else added[0].promised_to
-        other = next((one.promised_to for one in added if one.promised_to != unit), None)
-        if other is not None:
-            raise LedgerError(
-                f"the account {self.name!r} counts what publications cost each {unit}, and this plan "
-                f"is made with unit={other!r}: the two do not add up. Nothing was spent. Plan with "
-                f"unit={unit!r}, or open another account."
-            )
+        unit = spent.unit if entries else added[0].promised_to
+        self._check_unit(unit, added)
+        plans = [one.plan for one in added]
         plan = plans[-1]
         after = replace(spent, curves=(*spent.curves, *map(_curve, plans)), unit=unit)
         if after.delta_at(self.epsilon) <= self.delta:
@@ -209,6 +204,15 @@ class Account(Summarized):
             f"{after.epsilon_at(self.delta):.4g}. Nothing was spent. Ask for a smaller epsilon or delta, "
             "or publish no more from this table."
         )
+
+    def _check_unit(self, unit: str, added: Sequence[Noted]) -> None:
+        other = next((one.promised_to for one in added if one.promised_to != unit), None)
+        if other is not None:
+            raise LedgerError(
+                f"the account {self.name!r} counts what publications cost each {unit}, and this plan "
+                f"is made with unit={other!r}: the two do not add up. Nothing was spent. Plan with "
+                f"unit={unit!r}, or open another account."
+            )
 
     def _summary(self) -> Summary:
         entries = self.entries
