@@ -24,6 +24,7 @@ from expost.fitting.certified.pairs import (
     Point,
     Points,
     add_accurately,
+    divide,
     fast_two_sum,
     times,
     two_prod,
@@ -101,6 +102,50 @@ def _powers(steps: int, length: int) -> Pair:
 
 DecimalArray: TypeAlias = NDArray[Any]
 """An array of objects, all of them decimals."""
+
+
+def smaller_probability(high: FloatArray, low: FloatArray) -> tuple[Pair, FloatArray, FloatArray]:
+    """``s = e^-|t| / (1 + e^-|t|)`` as a pair, the curvature ``s(1-s)``, and the sign of ``t``."""
+    xp = namespace_of(high)
+    sign = xp.copysign(xp.ones_like(high), high)
+    small, curvature = smaller_of(decay(xp.abs(high), sign * low))
+    return small, curvature, sign
+
+
+def exponential(high: FloatArray, low: FloatArray) -> Pair:
+    """``e^t`` of either sign as a pair: :func:`decay`, or one divided by it."""
+    xp = namespace_of(high)
+    sign = xp.copysign(xp.ones_like(high), high)
+    power = decay(xp.abs(high), sign * low)
+    rising = divide((xp.ones_like(high), xp.zeros_like(high)), power)
+    return xp.where(sign > 0.0, rising[0], power[0]), xp.where(sign > 0.0, rising[1], power[1])
+
+
+def smaller_of(power: Pair) -> tuple[Pair, FloatArray]:
+    """``a / (1 + a)`` as a pair, and the curvature that belongs to it."""
+    small = divide(power, one_plus(power))
+    return small, small[0] * (1.0 - small[0])
+
+
+def one_plus(a: Pair) -> Pair:
+    """``1 + a`` for a pair between 0 and 1, within ``u**2``."""
+    high = 1.0 + a[0]
+    low = a[0] - (high - 1.0)
+    return fast_two_sum(high, low + a[1])
+
+
+def probability(small: Pair, sign: FloatArray) -> Pair:
+    """``1/(1 + e^-t)`` from the smaller probability and the sign of ``t``."""
+    p, p_low = fast_two_sum(0.5 + 0.5 * sign, -sign * small[0])
+    return fast_two_sum(p, p_low - sign * small[1])
+
+
+def decimal_probability(t: Decimal, digits: int) -> Decimal:
+    """``1/(1 + e^|t|)``; below the last digit of anything it is zero."""
+    if abs(t) > 3 * digits:
+        return Decimal(0)
+    power = (-abs(t)).exp()
+    return power / (1 + power)
 
 
 def context(digits: int) -> Context:

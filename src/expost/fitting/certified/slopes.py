@@ -15,6 +15,12 @@ from expost.fitting.certified.functions import (
     ProvedSlopes,
     beyond_corner,
     decay,
+    decimal_probability,
+    exponential,
+    one_plus,
+    probability,
+    smaller_of,
+    smaller_probability,
     smallest_rate,
 )
 from expost.fitting.certified.pairs import (
@@ -84,7 +90,7 @@ class _Logistic(_OneScore):
     def at(self, predictor: Pair, y: FloatArray) -> _Slopes:
         if self.loss.corner is not None:
             return self._capped(predictor, y)
-        small, curvature, sign = _smaller_probability(*predictor)
+        small, curvature, sign = smaller_probability(*predictor)
         base = 0.5 + 0.5 * sign  # one or zero
         if self.loss.soft:
             base, base_low = two_sum(base, -y)
@@ -107,8 +113,8 @@ class _Logistic(_OneScore):
         # One exponential serves both sides of the corner.
         high = xp.where(outside, exponent, xp.abs(wrong))
         power = decay(high, xp.where(outside, exponent_low, sign * wrong_low))
-        small, curvature = _small(power)
-        p, p_low = _probability(small, sign)
+        small, curvature = smaller_of(power)
+        p, p_low = probability(small, sign)
         (steep, steep_low), bent = corner.slopes(power)
         p, p_low = xp.where(outside, steep, p), xp.where(outside, steep_low, p_low)
         curvature = xp.where(outside, bent, curvature)
@@ -119,7 +125,7 @@ class _Logistic(_OneScore):
         bent = beyond_corner(self.loss, -predictor if y > 0 else predictor, digits)
         if bent is not None:
             return (-bent[0] if y > 0 else bent[0]), bent[1]
-        small = _decimal_small(predictor, digits)
+        small = decimal_probability(predictor, digits)
         return ((1 - y) - small if predictor >= 0 else small - y), small * (1 - small)
 
 
@@ -139,8 +145,8 @@ class _Scaled(_OneScore):
         far = xp.abs(high) > limit  # taken for 700 scales, which avoids an overflow
         if xp is not np or far.any():
             low, high = xp.where(far, 0.0, low), xp.clip(high, -limit, limit)
-        small, curvature, sign = _smaller_probability(*divide((high, low), _number(scale, high)))
-        return _probability(small, sign), curvature / scale, 2.01 * RELATIVE_ERROR * scale
+        small, curvature, sign = smaller_probability(*divide((high, low), _number(scale, high)))
+        return probability(small, sign), curvature / scale, 2.01 * RELATIVE_ERROR * scale
 
 
 class _Hinge(_Scaled):
@@ -157,7 +163,7 @@ class _Hinge(_Scaled):
     def decimals(self, predictor: Decimal, y: Decimal, digits: int) -> tuple[Decimal, Decimal]:
         scale = Decimal(self.loss.scale)
         t = (1 - y * predictor) / scale
-        small = _decimal_small(t, digits)
+        small = decimal_probability(t, digits)
         return -y * (1 - small if t >= 0 else small), small * (1 - small) / scale
 
 
@@ -209,7 +215,7 @@ class _Pinball(_Scaled):
     def decimals(self, predictor: Decimal, y: Decimal, digits: int) -> tuple[Decimal, Decimal]:
         scale = Decimal(self.loss.scale)
         t = (predictor - y) / scale
-        small = _decimal_small(t, digits)
+        small = decimal_probability(t, digits)
         p = 1 - small if t >= 0 else small
         return p - Decimal(self.loss.level), small * (1 - small) / scale
 
@@ -267,7 +273,7 @@ class _Poisson(_Squashed):
         return self.loss.largest
 
     def at(self, predictor: Pair, y: FloatArray) -> _Slopes:
-        mean = _exponential(*predictor)
+        mean = exponential(*predictor)
         return self._at_residual(add_accurately(mean, (-y, namespace_of(y).zeros_like(y))), mean[0])
 
     def decimals(self, predictor: Decimal, y: Decimal, digits: int) -> tuple[Decimal, Decimal]:
@@ -283,7 +289,7 @@ class _Gamma(_Squashed):
 
     def at(self, predictor: Pair, y: FloatArray) -> _Slopes:
         xp = namespace_of(y)
-        ratio = times(_exponential(-predictor[0], -predictor[1]), (y, xp.zeros_like(y)))
+        ratio = times(exponential(-predictor[0], -predictor[1]), (y, xp.zeros_like(y)))
         residual = add_accurately((xp.ones_like(y), xp.zeros_like(y)), (-ratio[0], -ratio[1]))
         return self._at_residual(residual, ratio[0])
 
@@ -336,50 +342,6 @@ def third_order(loss: AnyLoss) -> float:
     return proved_loss(loss).third_order
 
 
-def _smaller_probability(high: FloatArray, low: FloatArray) -> tuple[Pair, FloatArray, FloatArray]:
-    """``s = e^-|t| / (1 + e^-|t|)`` as a pair, the curvature ``s(1-s)``, and the sign of ``t``."""
-    xp = namespace_of(high)
-    sign = xp.copysign(xp.ones_like(high), high)
-    small, curvature = _small(decay(xp.abs(high), sign * low))
-    return small, curvature, sign
-
-
-def _exponential(high: FloatArray, low: FloatArray) -> Pair:
-    """``e^t`` of either sign as a pair: :func:`decay`, or one divided by it."""
-    xp = namespace_of(high)
-    sign = xp.copysign(xp.ones_like(high), high)
-    power = decay(xp.abs(high), sign * low)
-    rising = divide((xp.ones_like(high), xp.zeros_like(high)), power)
-    return xp.where(sign > 0.0, rising[0], power[0]), xp.where(sign > 0.0, rising[1], power[1])
-
-
-def _small(power: Pair) -> tuple[Pair, FloatArray]:
-    """``a / (1 + a)`` as a pair, and the curvature that belongs to it."""
-    small = divide(power, _one_plus(power))
-    return small, small[0] * (1.0 - small[0])
-
-
-def _one_plus(a: Pair) -> Pair:
-    """``1 + a`` for a pair between 0 and 1, within ``u**2``."""
-    high = 1.0 + a[0]
-    low = a[0] - (high - 1.0)
-    return fast_two_sum(high, low + a[1])
-
-
-def _probability(small: Pair, sign: FloatArray) -> Pair:
-    """``1/(1 + e^-t)`` from the smaller probability and the sign of ``t``."""
-    p, p_low = fast_two_sum(0.5 + 0.5 * sign, -sign * small[0])
-    return fast_two_sum(p, p_low - sign * small[1])
-
-
-def _decimal_small(t: Decimal, digits: int) -> Decimal:
-    """``1/(1 + e^|t|)``; below the last digit of anything it is zero."""
-    if abs(t) > 3 * digits:
-        return Decimal(0)
-    power = (-abs(t)).exp()
-    return power / (1 + power)
-
-
 def _saturating(high: FloatArray, low: FloatArray, scales: FloatArray, level: Any) -> tuple[Pair, FloatArray]:
     """``r/sqrt(r^2 + c^2)`` as a pair and ``(1 + (r/c)^2)^(-1/2)``, for ``r = high + low``.
 
@@ -405,7 +367,7 @@ def _saturating(high: FloatArray, low: FloatArray, scales: FloatArray, level: An
     under = (xp.where(inner, c, size), xp.where(inner, zero, size_low))
     quotient = divide(over, under)
     square, square_low = two_prod(quotient[0], quotient[0])
-    root = square_root(_one_plus((square, square_low + 2.0 * quotient[0] * quotient[1])))
+    root = square_root(one_plus((square, square_low + 2.0 * quotient[0] * quotient[1])))
     one = xp.ones_like(size)
     share = divide((xp.where(inner, quotient[0], one), xp.where(inner, quotient[1], zero)), root)
     cosine = xp.where(inner, 1.0, quotient[0]) / root[0]
