@@ -143,10 +143,10 @@ def test_a_time_is_asked_for_by_the_periods_that_were_seen(open_page):
     field = len(visit.fields) - 1
     titles = [one.strip() for one in visit.page.locator(f"#field-{field} option").all_inner_texts()]
     assert titles[1:5] == [
-        "No, record of under 2.5 months",
-        "No, record of 2.5 to under 5 months",
+        "No, followed for under 2.5 months",
+        "No, followed for 2.5 to under 5 months",
         "Yes, within 2.5 months",
-        "No, record of 5 to under 7.5 months",
+        "No, followed for 5 to under 7.5 months",
     ]
     assert titles[-2:] == ["No, not within 12.5 months", "Yes, after more than 10, up to 12.5 months"]
     assert len(set(titles)) == 12
