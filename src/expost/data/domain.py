@@ -142,8 +142,7 @@ class Domain(Summarized, Texts):
             raise ValueError("features and label must have different names")
         if self.person in names:
             raise ValueError("`person` must name a column that is neither a feature nor the label")
-        ignored = set(self.ignore)
-        both = next((name for name in (*names, self.person) if name in ignored), None)
+        both = next((name for name in (*names, self.person) if name in self.ignore), None)
         if both is not None:
             raise ValueError(f"`{printable(both)}` is in `ignore` and declared too; delete one of the two")
         check_interactions(self.interactions, self.features)
@@ -162,8 +161,8 @@ class Domain(Summarized, Texts):
 
     @model_validator(mode="after")
     def _aliases_differ(self) -> Self:
-        names = [part.name for part in (*self.features, self.label)]
-        taken = {name.strip().casefold() for name in filter(None, [*names, self.person])}
+        names = [self.person or "", *(part.name for part in (*self.features, self.label))]
+        taken = {name.strip().casefold() for name in names}
         for part in (*self.features, self.label):
             for alias in part.aliases:
                 if alias.casefold() in taken:
@@ -200,13 +199,12 @@ class Domain(Summarized, Texts):
 
     @property
     def unit(self) -> UnitName:
-        """Whom a model of it promises to: a person where rows are hers, or a record is several rows."""
-        alone = self.person is None and not isinstance(self.label, RowsLabel)
-        return "row" if alone else "person"
+        """Whose plan a model has: a person's where rows are hers, or a record is several rows."""
+        return "person" if isinstance(self.label, RowsLabel) else self.promised_to
 
     @property
     def promised_to(self) -> UnitName:
-        """What leaves or enters a table, as ledgers count it: a record of several rows is one row of it."""
+        """Whom a model promises to: a record of several rows is one row of the table."""
         return "row" if self.person is None else "person"
 
     @property
