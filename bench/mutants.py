@@ -30,11 +30,12 @@ import tempfile
 import time
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import CodeType, FunctionType
+from typing import NoReturn
 
 import pytest
 from cosmic_ray.ast import ast_nodes, get_ast
@@ -49,11 +50,7 @@ TESTS = {
     "privacy": ("tests/privacy", "tests/audit", "src/expost/privacy"),
     "reports": ("tests/reports", "tests/golden", "src/expost/reports"),
 }
-# With some changes a search never ends; without one no test takes so long.
-OPTIONS = (
-    *("-q", "-p", "no:cacheprovider", "-m", "not slow"),
-    *("-o", "faulthandler_timeout=120", "-o", "faulthandler_exit_on_timeout=true"),
-)
+OPTIONS = ("-q", "-p", "no:cacheprovider", "-m", "not slow")
 # One change of each kind for each place: whoever notices that a product became a quotient would notice that
 # it became a sum, and a strict bound that became another one is a matter of ties.
 _KINDS = re.compile(
@@ -65,8 +62,12 @@ _KINDS = re.compile(
 # The star that keeps arguments from being given by place is no product either.
 _SIGNATURE = re.compile(r"(^|[(,] ?)\*,")
 _DURATION = re.compile(r"^([\d.]+)s (?:setup|call|teardown) +(\S.*)$", re.MULTILINE)
-# And where tests are many: so many seconds, and so many times as long as without a change.
-_PATIENCE, _TIMES = 40.0, 5.0
+# In a copy every test has to end.
+_IN_A_COPY = ("-o", "faulthandler_timeout=120", "-o", "faulthandler_exit_on_timeout=true")
+# With some changes a search never ends. In a fork, a test may take so many seconds of the processor, and so
+# many times as long as without a change: what else the machine does is not counted. In all it may take more.
+_PATIENCE, _TIMES = 20.0, 5.0
+_WAITING = 6.0
 # So many of the shortest tests are run first, wherever they stand; then those that share a module, together.
 _SHORTEST = 30
 
@@ -159,7 +160,7 @@ class Baseline:
         ignored = shutil.ignore_patterns(".git", ".venv*", "build", "demo", "dist", "__pycache__", ".*_cache")
         shutil.copytree(ROOT, self.copy, ignore=ignored)
         counted = (f"--cov=src/expost/{name}", "--cov-context=test", "--cov-report=")
-        output = self.pytest(*TESTS[name], "--durations=0", "--durations-min=0", *counted)
+        output = self.pytest(*TESTS[name], "--durations=0", "--durations-min=0", *counted, copy=self.copy)
         if output.returncode:
             raise SystemExit(f"The tests of {name} fail without any change:\n{output.stdout}")
         self.seconds: dict[str, float] = defaultdict(float)
@@ -173,7 +174,7 @@ class Baseline:
         shortest = sorted(tests, key=self.seconds.__getitem__)
         return shortest[:_SHORTEST] + sorted(shortest[_SHORTEST:], key=lambda test: test.split("::")[0])
 
-    def limit(self, tests: list[str]) -> float:
+    def limit(self, *tests: str) -> float:
         """Seconds after which a change is known to keep them from ending."""
         return _PATIENCE + _TIMES * sum(self.seconds[test] for test in tests)
 
@@ -203,15 +204,17 @@ class Baseline:
         tests = set().union(*(lines.get(line, ()) for line in wanted))
         return self.ordered([test for test in tests if test in self.seconds])
 
-    def pytest(self, *arguments: str, limit: float | None = None) -> subprocess.CompletedProcess[str]:
-        """Run tests of the copy."""
-        environment = {"PYTHONPATH": f"{self.copy / 'src'}:{self.copy}", "OPENBLAS_NUM_THREADS": "1"}
+    def pytest(
+        self, *arguments: str, copy: Path, limit: float | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run tests of a copy."""
+        environment = {"PYTHONPATH": f"{copy / 'src'}:{copy}", "OPENBLAS_NUM_THREADS": "1"}
         # Changes may follow each other faster than compiled modules are dated.
         environment["PYTHONDONTWRITEBYTECODE"] = "1"
         command = [sys.executable, "-m", "pytest", *OPTIONS, *arguments]
         return subprocess.run(
             command,
-            cwd=self.copy,
+            cwd=copy,
             env=os.environ | environment,
             timeout=limit,
             capture_output=True,
@@ -221,15 +224,15 @@ class Baseline:
 
     def notices(self, mutant: Mutant) -> bool:
         """Whether a test fails with the change, or takes for ever, in a copy with the changed module."""
-        file, everything = self.copy / "src/expost" / mutant.module, list(self.seconds)
-        (self.copy / "order.txt").write_text("\n".join(self.ordered(everything)), encoding="utf-8")
-        file.write_text(mutant.after, encoding="utf-8")
-        try:
-            return self.pytest("-x", "@order.txt", limit=self.limit(everything)).returncode != 0
-        except subprocess.TimeoutExpired:
-            return True
-        finally:
-            file.write_text(mutant.before, encoding="utf-8")
+        everything = self.ordered(list(self.seconds))
+        with tempfile.TemporaryDirectory(dir=self.copy.parent) as folder:
+            copy = shutil.copytree(self.copy, Path(folder) / "copy")
+            (copy / "order.txt").write_text("\n".join(everything), encoding="utf-8")
+            (copy / "src/expost" / mutant.module).write_text(mutant.after, encoding="utf-8")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                limit = _WAITING * self.limit(*everything)
+                return self.pytest("-x", *_IN_A_COPY, "@order.txt", copy=copy, limit=limit).returncode != 0
+        return True
 
 
 class Trials:
@@ -270,15 +273,15 @@ class Trials:
             self._say(mutant, "explained", began)
         elif not codes:
             self._say(mutant, "no change", began)
-        elif not self._in_functions(codes):
-            self._say(mutant, "noticed" if self.baseline.notices(mutant) else "SURVIVED", began)
-        elif tests := self.baseline.covering(mutant):
-            child = os.fork()
-            if not child:
-                self._child(codes, tests)
-            running[child] = mutant, began, began + self.baseline.limit(tests)
         else:
-            self._say(mutant, "SURVIVED", began)
+            within = self._in_functions(codes)
+            tests = self.baseline.covering(mutant) if within else list(self.baseline.seconds)
+            child = os.fork()
+            if not child and within:
+                self._child(lambda: self._fails(codes, tests))
+            if not child:
+                self._child(lambda: self.baseline.notices(mutant))
+            running[child] = mutant, began, began + _WAITING * self.baseline.limit(*tests)
 
     def _in_functions(self, codes: list[tuple[CodeType, CodeType]]) -> bool:
         """Whether the code of functions is all that changes, and can take the place of theirs."""
@@ -288,25 +291,31 @@ class Trials:
             old in within or _own(old) == _own(new) for old, new in codes
         )
 
-    def _child(self, codes: list[tuple[CodeType, CodeType]], tests: list[str]) -> None:
-        """Change the functions of this process, and leave it with 1 when a test fails."""
+    def _child(self, noticed: Callable[[], bool]) -> NoReturn:
+        """Leave this process with 1 when a test notices the change."""
         status = 1
         try:
             os.setsid()
             with open(os.devnull, "w") as nowhere:
                 for stream in (1, 2):
                     os.dup2(nowhere.fileno(), stream)
-            for old, new in codes:
-                for function in self.functions.get(old, ()):
-                    function.__code__ = new
-            items = [self.items[test] for test in tests]
-            for item, following in zip(items, [*items[1:], None], strict=True):
-                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-                if self.failed:
-                    break
-            status = int(self.failed)
+            status = int(noticed())
         finally:
             os._exit(status)
+
+    def _fails(self, codes: list[tuple[CodeType, CodeType]], tests: list[str]) -> bool:
+        """Change the functions of this process, and run the tests until one fails."""
+        for old, new in codes:
+            for function in self.functions.get(old, ()):
+                function.__code__ = new
+        items = [self.items[test] for test in tests]
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            # Whoever takes longer is ended by the signal.
+            signal.setitimer(signal.ITIMER_PROF, self.baseline.limit(item.nodeid))
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if self.failed:
+                break
+        return self.failed
 
     def _wait(self, running: dict[int, tuple[Mutant, float, float]]) -> None:
         """Until one has ended, or has taken too long."""
