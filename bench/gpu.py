@@ -24,7 +24,7 @@ from expost.data.design import Design
 from expost.data.encoding import Encoded
 from expost.data.placed import PlacedSource
 from expost.data.sources import ArraySource
-from expost.fitting.certified.residual import exact_in
+from expost.fitting.certified.pairs import exact_in
 from expost.fitting.ex_post import ex_post_terms, streamed_terms
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise

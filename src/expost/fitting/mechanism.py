@@ -14,8 +14,7 @@ from expost.data.encoding import Encoded
 from expost.exceptions import SolverError
 from expost.fitting.certified.bound import ExactProblem
 from expost.fitting.certified.certify import certify, rows_hessian
-from expost.fitting.certified.pairs import Dyadic, Pair
-from expost.fitting.certified.residual import exact_in
+from expost.fitting.certified.pairs import Dyadic, Pair, exact_in
 from expost.fitting.certified.slopes import proved, third_order
 from expost.fitting.contributions import Totals
 from expost.fitting.noise import NoiseSource, Tilt

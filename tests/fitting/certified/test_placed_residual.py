@@ -14,8 +14,8 @@ from expost._common.namespaces import Space
 from expost.data.design import Design
 from expost.data.encoding import Encoded
 from expost.data.placed import PlacedSource
-from expost.fitting.certified.pairs import Dyadic
-from expost.fitting.certified.residual import ResidualPass, exact_in
+from expost.fitting.certified.pairs import Dyadic, exact_in
+from expost.fitting.certified.residual import ResidualPass
 from expost.fitting.certified.slopes import proved_loss
 from expost.losses import SoftmaxLoss, SquaredLoss
 

@@ -4,8 +4,8 @@ import pytest
 from hard_tables import LOSSES, derivatives, into_ball, labels_for, of_row
 
 from expost._common.namespaces import HERE
-from expost.fitting.certified.pairs import Dyadic, Point
-from expost.fitting.certified.residual import ResidualPass, exact_in
+from expost.fitting.certified.pairs import Dyadic, Point, exact_in
+from expost.fitting.certified.residual import ResidualPass
 from expost.fitting.certified.slopes import proved_loss
 from expost.losses.records import Lengths
 

@@ -29,8 +29,8 @@ from expost.fitting.certified.bound import (
     bound_without_step,
 )
 from expost.fitting.certified.decimals import certify_in_decimals, hessian_in_decimals
-from expost.fitting.certified.pairs import UNIT, Dyadic, FloatArray, Pair, length
-from expost.fitting.certified.residual import HessianPass, Partial, ResidualPass, exact_in
+from expost.fitting.certified.pairs import UNIT, Dyadic, FloatArray, Pair, exact_in, length
+from expost.fitting.certified.residual import HessianPass, Partial, ResidualPass
 from expost.fitting.objective import Objective
 from expost.fitting.solvers import conjugate_gradients
 from expost.fitting.wide import is_wide

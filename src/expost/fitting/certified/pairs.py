@@ -3,18 +3,19 @@
 A *pair* ``(high, low)`` stands for the real number ``high + low``. Every function works element by element on
 arrays. Errors hold while no result overflows, with :math:`u = 2^{-53}` and up to :data:`TINY`; proofs are in
 docs/mathematics.md, section 10. No fused multiply-adds may be formed: NumPy's element-wise functions never
-do, and of other libraries :func:`~expost.fitting.certified.residual.exact_in` asks.
+do, and of other libraries :func:`exact_in` asks.
 """
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate
 from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from expost._common.namespaces import is_foreign, namespace_of
+from expost._common.namespaces import Space, is_foreign, namespace_of, on_host
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Pair: TypeAlias = tuple[FloatArray, FloatArray]
@@ -23,6 +24,8 @@ UNIT = 2.0**-53
 """Half the distance from one to the next double: the relative error of one rounded operation."""
 TINY = 2.0**-1072
 """What underflow may add to the error of one product of doubles, and four times that to a pair's."""
+# Products of two slices have 46 bits, which leaves seven for a sum of 128 of them.
+BITS, SUB_BLOCK = 23, 128
 
 _HALF_STEP = np.int64(1 << 26)
 _HIGH_BITS = np.int64(-(1 << 27))
@@ -231,3 +234,36 @@ class Points(NamedTuple):
     by_score: list[Point]
     offset: float = 0.0
     """No score's vector is farther from its point than this."""
+
+
+def exact_sum(values: FloatArray, unit: float) -> Pair:
+    """The column sums of up to ``2**26`` multiples of ``unit`` of 53 bits, as a pair without error."""
+    upper = round_to(values, math.ldexp(unit, 27))
+    xp = namespace_of(values)
+    return two_sum(xp.sum(upper, axis=0), xp.sum(values - upper, axis=0))
+
+
+@cache
+def exact_in(space: Space) -> bool:
+    """Whether arithmetic there does what slices and pairs rely on; asked once of each library and device.
+
+    Section 10 of docs/mathematics.md says what that is.
+    """
+    random = np.random.default_rng(0)
+    rows = random.integers(-(2**23), 2**23 + 1, size=(6, SUB_BLOCK, 40))
+    vectors = random.integers(-(2**23), 2**23 + 1, size=(6, 2, SUB_BLOCK))
+    vectors[:, 0], rows[:, :, 0] = 2**23, 2**23  # the largest sum that occurs
+    product = on_host(space.put(vectors) @ space.put(rows))
+    across = random.integers(-(2**24), 2**24 + 1, size=(3, 40))
+    across[0], long = 2**24, rows.reshape(-1, 40)
+    predicted = on_host(space.put(across) @ space.put(long).T)
+    a, b = (np.exp(3.0 * random.normal(size=4096)) * random.normal(size=4096) for _ in range(2))
+    there = space.put(a), space.put(b)
+    pairs = [(two_sum(a, b), two_sum(*there)), (two_prod(a, b), two_prod(*there))]
+    same = [np.array_equal(on_host(x), y) for one, two in pairs for x, y in zip(two, one, strict=True)]
+    same.append(np.array_equal(on_host(there[0] / there[1]), a / b))
+    root, rooted = np.sqrt(np.abs(a)), on_host(space.xp.sqrt(space.xp.abs(there[0])))
+    same.append(bool(np.all(np.abs(rooted - root) <= np.spacing(root))))
+    same.append(np.array_equal(product.astype(np.int64), vectors @ rows))
+    same.append(np.array_equal(predicted.astype(np.int64), across @ long.T))
+    return all(same)

@@ -8,7 +8,7 @@ docs/mathematics.md, section 10.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,7 +20,9 @@ from expost.engines.base import Kernel
 from expost.fitting import compiled
 from expost.fitting.certified.functions import ProvedLoss, ProvedSlopes
 from expost.fitting.certified.pairs import (
+    BITS,
     NEXT_BITS,
+    SUB_BLOCK,
     TINY,
     UNIT,
     FloatArray,
@@ -29,15 +31,14 @@ from expost.fitting.certified.pairs import (
     Points,
     add_accurately,
     as_pair,
+    exact_in,
+    exact_sum,
     power_above,
     round_to,
-    two_prod,
     two_sum,
 )
 from expost.fitting.squares import Gram
 
-# Products of two slices have 46 bits, which leaves seven for a sum of 128 of them.
-BITS, SUB_BLOCK = 23, 128
 # Numbers in a chunk of NumPy's rows, few enough for the cache and enough to outweigh the interpreter.
 _CHUNK_NUMBERS, _LEAST_ROWS = 131_072, 1024
 # What is held for each row on a device: the number of vectors, and of copies of it besides the slices.
@@ -373,36 +374,3 @@ def _in_groups(values: Any, xp: Any) -> tuple[Any, int]:
     groups = xp.sum(xp.reshape(values[:whole, ...], (-1, size, *shape)), axis=1)
     total = xp.sum(groups, axis=0) + xp.sum(values[whole:, ...], axis=0)
     return total, size + count // size + size + 1
-
-
-def exact_sum(values: FloatArray, unit: float) -> Pair:
-    """The column sums of up to ``2**26`` multiples of ``unit`` of 53 bits, as a pair without error."""
-    upper = round_to(values, math.ldexp(unit, 27))
-    xp = namespace_of(values)
-    return two_sum(xp.sum(upper, axis=0), xp.sum(values - upper, axis=0))
-
-
-@cache
-def exact_in(space: Space) -> bool:
-    """Whether arithmetic there does what slices and pairs rely on; asked once of each library and device.
-
-    Section 10 of docs/mathematics.md says what that is.
-    """
-    random = np.random.default_rng(0)
-    rows = random.integers(-(2**23), 2**23 + 1, size=(6, SUB_BLOCK, 40))
-    vectors = random.integers(-(2**23), 2**23 + 1, size=(6, 2, SUB_BLOCK))
-    vectors[:, 0], rows[:, :, 0] = 2**23, 2**23  # the largest sum that occurs
-    product = on_host(space.put(vectors) @ space.put(rows))
-    across = random.integers(-(2**24), 2**24 + 1, size=(3, 40))
-    across[0], long = 2**24, rows.reshape(-1, 40)
-    predicted = on_host(space.put(across) @ space.put(long).T)
-    a, b = (np.exp(3.0 * random.normal(size=4096)) * random.normal(size=4096) for _ in range(2))
-    there = space.put(a), space.put(b)
-    pairs = [(two_sum(a, b), two_sum(*there)), (two_prod(a, b), two_prod(*there))]
-    same = [np.array_equal(on_host(x), y) for one, two in pairs for x, y in zip(two, one, strict=True)]
-    same.append(np.array_equal(on_host(there[0] / there[1]), a / b))
-    root, rooted = np.sqrt(np.abs(a)), on_host(space.xp.sqrt(space.xp.abs(there[0])))
-    same.append(bool(np.all(np.abs(rooted - root) <= np.spacing(root))))
-    same.append(np.array_equal(product.astype(np.int64), vectors @ rows))
-    same.append(np.array_equal(predicted.astype(np.int64), across @ long.T))
-    return all(same)
