@@ -142,9 +142,8 @@ class Domain(Summarized, Texts):
             raise ValueError("features and label must have different names")
         if self.person in names:
             raise ValueError("`person` must name a column that is neither a feature nor the label")
-        both = next((name for name in (*names, self.person) if name in self.ignore), None)
-        if both is not None:
-            raise ValueError(f"`{printable(both)}` is in `ignore` and declared too; delete one of the two")
+        if twice := set(self.ignore) & {*names, self.person}:
+            raise ValueError(f"`{printable(min(twice))}` is in `ignore` and declared too; delete one")
         check_interactions(self.interactions, self.features)
         if len(set(self.column_names)) < len(self.column_names):
             raise ValueError("a feature must not be named like a category of another, such as 'ward=north'")
