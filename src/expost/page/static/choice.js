@@ -1,6 +1,7 @@
 // A question for one of several values.
 
 import { answerTitle, Control } from "./control.js";
+import { valuesOf } from "./encoding.js";
 import { element, say } from "./language.js";
 
 // Up to so many values are shown side by side; more become a menu.
@@ -10,8 +11,7 @@ export class ChoiceControl extends Control {
   constructor(numbers, place) {
     super(numbers, place);
     const { field, id } = this;
-    const { yes, no } = numbers.constants.words;
-    this.values = field.categories ?? field.classes ?? [yes[0], no[0]];
+    this.values = valuesOf(numbers, field);
     const titles = this.values.map((value) => answerTitle(numbers, field, value));
     const described = this.message.id;
     this.buttons = this.values.length <= MOST_BUTTONS ? titles.map((text, i) => this.button(text, i)) : null;
@@ -34,8 +34,9 @@ export class ChoiceControl extends Control {
   }
 
   makeMenu(titles, described) {
-    const options = ["", ...titles].map((text, i) => element("option", { value: String(i - 1), textContent: text || say("form.choose") }));
-    const menu = element("select", { id: this.id, attributes: { "aria-describedby": described } }, ...options);
+    const options = titles.map((textContent, i) => element("option", { value: this.values[i], textContent }));
+    const none = element("option", { value: "", textContent: say("form.choose") });
+    const menu = element("select", { id: this.id, attributes: { "aria-describedby": described } }, none, ...options);
     menu.addEventListener("input", () => this.untick());
     return menu;
   }

@@ -66,6 +66,13 @@ function share(field, value) {
 // Yes or no as the page writes them: the first word of each list.
 export const spelled = ({ yes, no }, value) => (value ? yes[0] : no[0]);
 
+// The values that an answer can have, in the order in which they are offered. The codes of a time are odd where
+// the event happened: first when it did, and then for how long it did not, the longest time first.
+export const valuesOf = ({ constants: { words } }, { asked, categories, classes }) =>
+  asked === "time"
+    ? [...classes].sort((a, b) => (b % 2) - (a % 2) || (a % 2 ? a - b : b - a))
+    : (categories ?? classes ?? [true, false].map((value) => spelled(words, value)));
+
 // Reads every accepted spelling as the page's yes or no; null for anything else.
 export function yesOrNo(text, words) {
   const word = bare(text).toLowerCase();

@@ -3,7 +3,7 @@
 import { readPerson } from "./bounds.js";
 import { barChart, curveChart } from "./chart.js";
 import { answerTitle } from "./control.js";
-import { daysOf, numeral, UNKNOWN } from "./encoding.js";
+import { daysOf, numeral, UNKNOWN, valuesOf } from "./encoding.js";
 import { element, language, say, titleOf } from "./language.js";
 import { percentText, shown } from "./notation.js";
 import { factor, percent, rounded, sureness, titleOfModel } from "./odds.js";
@@ -111,9 +111,7 @@ export function showCurve(place, numbers, answers, chosen, totalOf, width) {
     place.replaceChildren(curveChart(points, here, width, described(points.map(({ y }) => y)), title, axis, field.date ? dayMark(field) : null));
     return;
   }
-  const { yes, no } = numbers.constants.words;
-  const values = field.categories ?? field.classes ?? [yes[0], no[0]];
-  const bars = values.map((value) => {
+  const bars = valuesOf(numbers, field).map((value) => {
     const y = at(value);
     return { value, name: answerTitle(numbers, field, value), y, text: rounded(y) };
   });

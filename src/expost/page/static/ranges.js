@@ -5,7 +5,7 @@
 // too many lists of values, each value of these counts as a number between 0 and 1.
 
 import { boxFacts } from "./boxes.js";
-import { encodeFeature, encodeOutcome, encodeWhole, joined, length, nodesOf, shrinkage, spelled, UNKNOWN, weightOf } from "./encoding.js";
+import { encodeFeature, encodeOutcome, encodeWhole, joined, length, nodesOf, shrinkage, UNKNOWN, valuesOf, weightOf } from "./encoding.js";
 import { derivatives, lossesBetween, steepestPoint } from "./losses.js";
 import { factsOfPerson, spread } from "./persons.js";
 import { added, reciprocals, size, smallest, squares } from "./records.js";
@@ -27,10 +27,7 @@ const ROUNDING = 1e-9;
 // How close the bound need come to a total that is reached.
 const CLOSE = 0.002;
 
-const valuesOf = ({ constants }, field) => [
-  ...(field.categories ?? field.classes ?? [true, false].map((value) => spelled(constants.words, value))),
-  ...(field.recorded ? [""] : []),
-];
+const answersTo = (numbers, field) => [...valuesOf(numbers, field), ...(field.recorded ? [""] : [])];
 
 // Whether there is a largest total over a field's values: not over those of a number without bounds.
 export const mayBeUnknown = (field) => field.role === "weight" || field.kind !== "number" || field.low !== null;
@@ -43,13 +40,13 @@ export const searched = ({ fields }, answers) =>
 function combinations(numbers, answers, places) {
   return places.reduce(
     (ways, place) =>
-      ways.flatMap((way) => valuesOf(numbers, numbers.fields[place]).map((value) => Object.assign([...way], { [place]: value }))),
+      ways.flatMap((way) => answersTo(numbers, numbers.fields[place]).map((value) => Object.assign([...way], { [place]: value }))),
     [answers],
   );
 }
 
 const counted = (numbers, places) =>
-  places.reduce((count, place) => count * valuesOf(numbers, numbers.fields[place]).length, 1);
+  places.reduce((count, place) => count * answersTo(numbers, numbers.fields[place]).length, 1);
 
 const shareAt = ({ low, high }, value) => (value - low) / (high - low);
 
@@ -141,7 +138,7 @@ const range = (values) => [Math.min(...values), Math.max(...values)];
 
 // What an answer may be that is no range: itself, or every value of a list that stays unknown.
 const valuesAt = (numbers, answers, place) =>
-  answers[place] === UNKNOWN ? valuesOf(numbers, numbers.fields[place]) : [answers[place]];
+  answers[place] === UNKNOWN ? answersTo(numbers, numbers.fields[place]) : [answers[place]];
 
 // The ranges of the encoded columns and of the label. Columns of a list that stays unknown may be anything between those
 // of its values.
@@ -195,7 +192,7 @@ function spreadAtMost(numbers, publication, answers, cell) {
 // Answers with the first value in the place of lists that are still unknown.
 const filled = (numbers, answers) =>
   answers.map((answer, place) =>
-    answer === UNKNOWN && numbers.fields[place].role !== "weight" ? valuesOf(numbers, numbers.fields[place])[0] : answer,
+    answer === UNKNOWN && numbers.fields[place].role !== "weight" ? answersTo(numbers, numbers.fields[place])[0] : answer,
   );
 
 const isOpen = ({ fields }, answers) => (place) => answers[place] === UNKNOWN && fields[place].role !== "weight";
@@ -285,7 +282,7 @@ export function worthAnswering(numbers, answers, options, current) {
     const values =
       field.kind === "number"
         ? SHARES.map((share) => placed(numbers, answers, [[place, share]])[place])
-        : valuesOf(numbers, field).slice(0, SHARES.length);
+        : answersTo(numbers, field).slice(0, SHARES.length);
     const totals = values.map((value) => largestTotal(numbers, Object.assign([...answers], { [place]: value }), options, () => true, SMALL));
     return [place, Math.min(...totals)];
   });
