@@ -7,7 +7,9 @@ it with a test, or explain it in ``bench/mutants.toml``.
 
 The tests are collected once. A change inside functions is tried in a fork of that process, whose functions
 get the changed code, by the tests that run the changed lines. A change of what is computed when a module is
-imported is tried in a copy of the repository, by a process of its own.
+imported is tried in a fork that takes over the constants and the defaults of arguments that come out, by the
+tests that run the module. If they notice nothing, or if more has changed, such as a class, it is tried in a
+copy of the repository, by a process of its own.
 
 A whole run takes hours. It can be made in parts: ``--after 500 --sample 1000`` tries the second five hundred.
 
@@ -30,13 +32,14 @@ import tempfile
 import time
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import NoReturn
 
+import numpy as np
 import pytest
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
@@ -66,8 +69,10 @@ _DURATION = re.compile(r"^([\d.]+)s (?:setup|call|teardown) +(\S.*)$", re.MULTIL
 _IN_A_COPY = ("-o", "faulthandler_timeout=120", "-o", "faulthandler_exit_on_timeout=true")
 # With some changes a search never ends. In a fork, a test may take so many seconds of the processor, and so
 # many times as long as without a change: what else the machine does is not counted. In all it may take more.
-_PATIENCE, _TIMES = 20.0, 5.0
+_PATIENCE, _TIMES = 6.0, 4.0
 _WAITING = 6.0
+# What a module computes as it is imported and others have by its value.
+_CONSTANTS = (bool, int, float, str, tuple, list, dict, set, frozenset, np.ndarray)
 # So many of the shortest tests are run first, wherever they stand; then those that share a module, together.
 _SHORTEST = 30
 
@@ -152,6 +157,33 @@ def _of_module(file: Path) -> Iterator[Mutant]:
             yield Mutant(module, operator, occurrence, line, f"{module} {operator} {text} {seen[text]}")
 
 
+def _taken_over(old: dict[str, object], new: dict[str, object]) -> bool:
+    """Give this process the constants and defaults of a changed namespace; whether there are any."""
+    some = False
+    for name, value in old.items():
+        other = new.get(name)
+        if isinstance(value, FunctionType) and isinstance(other, FunctionType):
+            for defaults in ("__defaults__", "__kwdefaults__"):
+                if repr(getattr(value, defaults)) != repr(getattr(other, defaults)):
+                    setattr(value, defaults, getattr(other, defaults))
+                    some = True
+        elif isinstance(value, type) and isinstance(other, type) and value.__module__ == other.__module__:
+            some |= value is not other and _taken_over(dict(vars(value)), dict(vars(other)))
+        elif isinstance(value, _CONSTANTS) and _written(name, value) != _written(name, other):
+            # Other modules have imported it by its name.
+            for module in list(sys.modules.values()):
+                if getattr(module, "__dict__", {}).get(name) is value:
+                    setattr(module, name, other)
+                    some = True
+    return some
+
+
+def _written(name: str, value: object) -> str:
+    """A constant in words; none for what Python adds itself, or for objects that have only their place."""
+    written = repr(value)
+    return "" if name.startswith("__") or " at 0x" in written else written
+
+
 class Baseline:
     """The tests of a room without any change: which lines each runs, and how long it takes."""
 
@@ -169,10 +201,16 @@ class Baseline:
         self.runs = CoverageData(str(self.copy / ".coverage"))
         self.runs.read()
 
-    def ordered(self, tests: list[str]) -> list[str]:
-        """The shortest first, and then module by module, so that what a module shares is made once."""
+    def ordered(self, tests: Iterable[str], noticed: Counter[str]) -> list[str]:
+        """Tests in the order in which they are tried.
+
+        First those that have noticed most changes for their time, then the shortest, and then module by
+        module, so that what a module shares is made once.
+        """
         shortest = sorted(tests, key=self.seconds.__getitem__)
-        return shortest[:_SHORTEST] + sorted(shortest[_SHORTEST:], key=lambda test: test.split("::")[0])
+        proven = sorted(filter(noticed.get, shortest), key=lambda test: self.seconds[test] / noticed[test])
+        others = [test for test in shortest if test not in noticed]
+        return proven + others[:_SHORTEST] + sorted(others[_SHORTEST:], key=lambda test: test.split("::")[0])
 
     def limit(self, *tests: str) -> float:
         """Seconds after which a change is known to keep them from ending."""
@@ -195,14 +233,15 @@ class Baseline:
             key=lambda lines: lines[1] - lines[0],
         )
 
-    def covering(self, mutant: Mutant) -> list[str]:
-        """The tests that run the changed statement, in the order in which they are tried."""
+    def covering(self, mutant: Mutant, *, module: bool) -> set[str]:
+        """The tests that run the changed statement, or its module."""
+        if module:
+            return set().union(*self._lines(mutant.module).values()) & self.seconds.keys()
         first, last = next(s for s in self._statements(mutant.module) if s[0] <= mutant.line <= s[1])
         lines = self._lines(mutant.module)
         # The first line of a long statement, such as a loop, stands for it where its own lines are another's.
         wanted = [mutant.line] if mutant.line in lines else range(first, last + 1)
-        tests = set().union(*(lines.get(line, ()) for line in wanted))
-        return self.ordered([test for test in tests if test in self.seconds])
+        return set().union(*(lines.get(line, ()) for line in wanted)) & self.seconds.keys()
 
     def pytest(
         self, *arguments: str, copy: Path, limit: float | None = None
@@ -224,7 +263,7 @@ class Baseline:
 
     def notices(self, mutant: Mutant) -> bool:
         """Whether a test fails with the change, or takes for ever, in a copy with the changed module."""
-        everything = self.ordered(list(self.seconds))
+        everything = self.ordered(self.seconds, Counter())
         with tempfile.TemporaryDirectory(dir=self.copy.parent) as folder:
             copy = shutil.copytree(self.copy, Path(folder) / "copy")
             (copy / "order.txt").write_text("\n".join(everything), encoding="utf-8")
@@ -241,6 +280,8 @@ class Trials:
     def __init__(self, baseline: Baseline, chosen: list[Mutant], jobs: int) -> None:
         self.baseline, self.chosen, self.jobs = baseline, chosen, jobs
         self.counts = Counter[str]()
+        # For each module the tests that noticed changes of it.
+        self.noticed: dict[str, Counter[str]] = defaultdict(Counter)
         self.failed = False
         explained = tomllib.loads((ROOT / "bench/mutants.toml").read_text(encoding="utf-8"))["explained"]
         self.known = {(one["module"], change) for one in explained for change in one["changes"]}
@@ -275,13 +316,15 @@ class Trials:
             self._say(mutant, "no change", began)
         else:
             within = self._in_functions(codes)
-            tests = self.baseline.covering(mutant) if within else list(self.baseline.seconds)
+            tests = self.baseline.covering(mutant, module=not within)
+            tests = self.baseline.ordered(tests, self.noticed[mutant.module])
             child = os.fork()
             if not child and within:
                 self._child(lambda: self._fails(codes, tests))
             if not child:
-                self._child(lambda: self.baseline.notices(mutant))
-            running[child] = mutant, began, began + _WAITING * self.baseline.limit(*tests)
+                self._child(lambda: self._fails_at_import(mutant, tests))
+            everything = tests if within else [*tests, *self.baseline.seconds]
+            running[child] = mutant, began, began + _WAITING * self.baseline.limit(*everything)
 
     def _in_functions(self, codes: list[tuple[CodeType, CodeType]]) -> bool:
         """Whether the code of functions is all that changes, and can take the place of theirs."""
@@ -308,8 +351,25 @@ class Trials:
         for old, new in codes:
             for function in self.functions.get(old, ()):
                 function.__code__ = new
+        return self._fail(tests)
+
+    def _fails_at_import(self, mutant: Mutant, tests: list[str]) -> bool:
+        """Take over what the changed module computes when it is imported, or try it in a copy."""
+        name = "expost." + mutant.module.removesuffix(".py").replace("/", ".")
+        changed = {"__name__": name, "__file__": str(SOURCE / mutant.module)}
+        try:
+            exec(compile(mutant.after, changed["__file__"], "exec"), changed)
+        except Exception:  # no module at all
+            return True
+        return (_taken_over(vars(sys.modules[name]), changed) and self._fail(tests)) or self.baseline.notices(
+            mutant
+        )
+
+    def _fail(self, tests: list[str]) -> bool:
+        """Run tests in this process until one fails."""
         items = [self.items[test] for test in tests]
         for item, following in zip(items, [*items[1:], None], strict=True):
+            self._running(os.getpid()).write_text(item.nodeid, encoding="utf-8")
             # Whoever takes longer is ended by the signal.
             signal.setitimer(signal.ITIMER_PROF, self.baseline.limit(item.nodeid))
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
@@ -317,12 +377,18 @@ class Trials:
                 break
         return self.failed
 
+    def _running(self, child: int) -> Path:
+        """Where a process says which test it runs."""
+        return self.baseline.copy.parent / str(child)
+
     def _wait(self, running: dict[int, tuple[Mutant, float, float]]) -> None:
         """Until one has ended, or has taken too long."""
         while True:
             child, status = os.waitpid(-1, os.WNOHANG)
             if child in running:
                 mutant, began, _ = running.pop(child)
+                if status and (test := self._running(child)).exists():
+                    self.noticed[mutant.module][test.read_text(encoding="utf-8")] += 1
                 self._say(mutant, "noticed" if status else "SURVIVED", began)
                 return
             for late in [one for one, (_, _, limit) in running.items() if time.monotonic() > limit]:
