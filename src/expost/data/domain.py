@@ -289,15 +289,8 @@ class Domain(Summarized, Texts):
             raise DomainError(f"the domain file is not valid TOML: {explained(error, text)}.") from None
         except ValidationError as error:
             kinds = (*get_args(get_args(Feature)[0]), *get_args(get_args(Label)[0]))
-            models: tuple[type[BaseModel], ...] = (
-                cls,
-                Dialect,
-                Interaction,
-                PublicationTexts,
-                Contact,
-                RangeChoice,
-                *kinds,
-            )
+            parts = (Dialect, Interaction, PublicationTexts, Contact, RangeChoice)
+            models: tuple[type[BaseModel], ...] = (cls, *parts, *kinds)
             keys = {key for model in models for key in model.model_fields}
             raise error_in_file(error, content, keys) from None
         except ValueError as error:
