@@ -16,11 +16,11 @@ from sklearn.metrics import roc_auc_score
 
 import expost
 
-data = load_breast_cancer(as_frame=True)
+data = load_breast_cancer()
 label = expost.ClassLabel(name="diagnosis", classes=("benign", "malignant"))
 diagnosis = np.where(data.target == 0, "malignant", "benign")
 name, low, high = "mean fractal dimension", 0.05, 0.085
-x = data.data[[name]]
+x = {name: data.data[:, list(data.feature_names).index(name)]}
 line = np.linspace(low, high, 200)
 
 figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
