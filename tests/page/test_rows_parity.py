@@ -146,9 +146,9 @@ def test_a_time_is_asked_for_by_the_periods_that_were_seen(open_page):
     assert titles[5:8] == [
         "Yes, after more than 10, up to 12.5 months",
         "No, not within 12.5 months",
-        "No, followed for 10 to under 12.5 months",
+        "No, and records end after 10 to under 12.5 months",
     ]
-    assert titles[-1] == "No, followed for under 2.5 months"
+    assert titles[-1] == "No, and records end before 2.5 months"
     assert len(set(titles)) == 12
     assert visit.page.locator(f"label[for=field-{field}]").inner_text() == "died: did it happen, and when?"
 

@@ -61,7 +61,7 @@ export function listed(names) {
 export function titleOf(field) {
   if (field.title) return field.title;
   if (field.role === "weight") return say("form.weight");
-  if (field.unnamed === undefined) return field.name;
+  if (field.unnamed === undefined) return field.name.trim();
   return field.role === "outcome" ? say("form.outcome") : say("form.feature", { name: field.unnamed });
 }
 

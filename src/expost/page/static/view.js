@@ -60,7 +60,8 @@ const largest = (numbers, answers, options) =>
 function worth(numbers, answers, options, total) {
   const found = remembered("worth", numbers, answers, options, () => worthAnswering(numbers, answers, options, total));
   if (found === null || sameCount(found[1], total)) return null;
-  return { title: titleOf(numbers.fields[found[0]]), n: rightOfHundred(found[1]) };
+  const field = numbers.fields[found[0]];
+  return { title: field.question ?? titleOf(field), n: rightOfHundred(found[1]) };
 }
 
 // The total of a person by the answers for her rows, all of which can be read, and how many she has forgotten; null
