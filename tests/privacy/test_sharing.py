@@ -8,7 +8,7 @@ from sklearn.multioutput import MultiOutputClassifier
 
 import expost
 from expost import research
-from expost.exceptions import ParameterError
+from expost.exceptions import CalibrationError, ParameterError
 from expost.privacy.shapes import classification_loss, quantile_loss
 from expost.privacy.sharing import shared_plan
 
@@ -116,6 +116,17 @@ def test_the_joint_loss_of_all_outcomes_is_the_sum_of_their_losses():
 def test_what_is_no_number_of_models_is_refused(models):
     with pytest.raises(ParameterError, match="`models` must be"):
         shared_plan(models, **BUDGET, plan=MAKERS["logistic"])
+
+
+@pytest.mark.parametrize("models", [True, 1.0, 0])
+def test_a_model_refuses_what_is_no_number_of_models(models):
+    with pytest.raises(ParameterError, match="`models` must be"):
+        expost.LogisticRegression(norm=1.0, classes=[0, 1], models=models).fit(np.zeros((4, 1)), [0, 1, 0, 1])
+
+
+def test_a_budget_that_compositions_cannot_resolve_is_refused_at_once():
+    with pytest.raises(CalibrationError, match="models=3 cannot share"):
+        shared_plan(3, epsilon=1e-4, delta=1e-12, plan=MAKERS["logistic"])
 
 
 def test_a_plan_is_that_of_each_model_already():

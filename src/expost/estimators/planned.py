@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from expost._common.namespaces import namespace_of
 from expost._common.progress import Step, shown_steps
 from expost._common.typing import FloatArray
-from expost._common.validation import UnitName, parameter_error, warn_caller
+from expost._common.validation import UnitName, check_count, parameter_error, warn_caller
 from expost.data.choices import RangeChoice, check_unit
 from expost.data.domain import Domain
 from expost.data.encoding import Encoded
@@ -287,7 +287,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     def _shared_plan(self, plan: Callable[[Any], Any]) -> Any:
         """The plan of each of the models that share the budget; ``plan`` makes that of an estimator."""
-        if self.models == 1:
+        if check_count("models", self.models) == 1:
             return plan(self)
 
         def planned(epsilon: float, delta: float) -> Any:
@@ -343,7 +343,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         try:
             with shown_steps(bool(self.verbose)) as step:
                 step("Planning")
-                domain: Domain | None = getattr(self, "domain", None)
+                domain = getattr(self, "domain", None)
+                if not isinstance(domain, Domain | None):
+                    way_out = "Read a domain file with expost.Domain.load."
+                    raise parameter_error("domain", "an expost.Domain", domain, way_out)
                 chosen = () if domain is None else domain.choices
                 insecure = self.random_state is not None
                 told: Any = {"insecure": insecure, "choices": chosen, "promised_to": self._promised_to}

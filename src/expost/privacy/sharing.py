@@ -6,6 +6,7 @@ from typing import TypeVar
 from scipy.optimize import brentq
 
 from expost._common.validation import check_count, check_positive, parameter_error
+from expost.exceptions import CalibrationError
 from expost.privacy.composition import compose
 from expost.privacy.profile_curve import AnyPlan
 from expost.privacy.recipes import check_delta
@@ -62,7 +63,12 @@ def shared_plan(
 
     # The deltas alone may pay for all of it. A part of 1/k always does, but for what a certificate adds.
     share, least = 1.0, 0.5 / models
-    if left(share) < 0.0 < left(least):
+    if left(share) < 0.0:
+        if left(least) < 0.0:
+            raise CalibrationError(
+                f"models={models} cannot share epsilon={epsilon:g} at delta={delta:g}: what they cost "
+                "together is not resolved so finely. Raise `epsilon` or `delta`."
+            )
         share = brentq(left, least, share, xtol=0.3 * _LEFT / models)
     while left(share) < 0.0:
         share *= 1.0 - 0.3 * _LEFT
