@@ -151,6 +151,13 @@ def test_a_score_of_equal_outcomes_is_scikit_learns_for_a_mean(name):
     assert explained(zeros, np.exp(zeros) if loss.log_link else zeros, loss) == 1.0
 
 
+@pytest.mark.parametrize("loss", [expost.BoundedPoisson(1.0), expost.BoundedGamma(1.0)])
+def test_outcomes_that_differ_in_their_last_digit_alone_count_as_equal(loss):
+    """Their deviance from the mean is below what doubles resolve, so that there is no share of it."""
+    near = np.tile([0.3, np.nextafter(0.3, 1.0)], 50)
+    assert explained(np.zeros(100), near, loss) == 0.0
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_a_missing_outcome_is_refused_without_the_scale_of_the_fit(name):
     make, outcome, _ = MODELS[name]

@@ -377,6 +377,9 @@ def test_survival_falls_and_the_mean_time_and_the_concordance_are_theirs():
                 pairs += 1
                 right += (said[other] > said[one]) + 0.5 * (said[other] == said[one])
     assert model.score(X, y) == pytest.approx(right / pairs)
+    twice = np.concatenate([np.full(300, 2.0), np.ones(300)])
+    again = np.concatenate([np.arange(300), np.arange(600)])
+    assert model.score(X, y, sample_weight=twice) == pytest.approx(model.score(X[again], y[again]))
     assert model.score(X, y) > 0.6
 
 
@@ -446,8 +449,8 @@ def test_the_longest_times_are_read_without_a_warning():
     """A warning would say that such a time is in the table."""
     label = expost.TimeLabel(name="days", event="died", periods=3, length=0.01)
     assert label.coded(np.array([1e308, 1e308, 0.03]), np.array(["yes", "no", "yes"])).tolist() == [6, 6, 7]
-    long = expost.TimeLabel(name="days", event="died", periods=2, length=5e307)
-    assert long.coded(np.array([1.7e308, 1e308]), np.array(["yes", "yes"])).tolist() == [4, 5]
+    long = expost.TimeLabel(name="days", event="died", periods=60, length=1e306)
+    assert long.coded(np.array([1.7e308, 6e307]), np.array(["yes", "yes"])).tolist() == [120, 121]
 
 
 def test_a_record_that_was_never_at_risk_is_told_zero():

@@ -1,5 +1,6 @@
 """Private models in which a record is several rows of one person: ordered classes, and times to an event."""
 
+import operator
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -266,7 +267,8 @@ class SurvivalRegression(RegressorMixin, RowsModel):  # type: ignore[misc]
     def _declared_periods(self) -> TimeLabel:
         """The declared periods as a label, or ParameterError."""
         with suppress(TypeError, ValueError):  # pydantic's errors are ValueErrors
-            return TimeLabel(name="outcome", event="event", periods=self.periods, length=float(self.length))  # type: ignore[arg-type]
+            periods, length = operator.index(self.periods), float(self.length)  # type: ignore[arg-type]
+            return TimeLabel(name="outcome", event="event", periods=periods, length=length)
         wanted = "declared: a whole number of periods from 2 to 60, and their `length` above 0"
         way_out = "Or give a `domain` (expost.Domain). Never read them from the table."
         raise parameter_error("periods", wanted, (self.periods, self.length), way_out)
