@@ -38,7 +38,7 @@ def test_from_a_private_range_to_figures_that_count_it(files):
     assert done.exit_code == 0, done.output
     # 2 · 0.99 / 0.2 · log(41 / 0.05) people, of whom there are 100 times as many.
     assert "each bound within 66 people of the best candidate, 95% of the time" in done.stderr
-    assert "fewer than lie beyond it, from about 6,600 people on" in done.stderr
+    assert "With fewer than about 6,600 people that can be far too wide" in done.stderr
     told = json.loads(done.stdout)
     assert [one["end"] for one in told["choices"]] == ["low", "high"]
     read = expost.Domain.load(chosen)
@@ -94,6 +94,33 @@ def test_a_ledger_counts_choices_that_were_made_without_it(files):
     sums = [one.bounds(frame, y).total for one in both]
     assert np.all(alone < sum(sums) - 0.2)
     assert np.all(expost.wallet(both, frame, y) > 0.1)
+
+
+def test_a_choice_that_is_said_to_have_cost_more_than_its_entry_is_counted(files):
+    """Whoever writes a larger price into the file gets figures that count it, and so does the ledger."""
+    folder, domain, table = files
+    chosen, book = folder / "chosen.toml", folder / "l.db"
+    assert run("ledger", book, "--open", "t", "--epsilon", "9", "--delta", "1e-6").exit_code == 0
+    counted = ("--ledger", book, "--account", "t")
+    assert run("choose", domain, table, "-o", chosen, *counted).exit_code == 0
+    text = chosen.read_text()
+    assert text.count("epsilon = 0.05") == 2
+    chosen.write_text(text.replace("epsilon = 0.05", "epsilon = 2.0"))
+    for name in ("p.json", "q.json"):
+        done = run("fit", chosen, table, "-o", folder / name, "--json", *counted)
+        assert done.exit_code == 0, done.output
+    account = expost.Ledger(book).account("t")
+    assert [entry.epsilon for entry in account.entries] == [0.05, 0.05, 2.0, 2.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("command", ["plan", "rehearse"])
+def test_what_comes_before_the_choice_takes_the_whole_grid(files, command):
+    _, domain, _ = files
+    done = run(command, domain, *(("--rows", "400", "--tables", "1") if command == "rehearse" else ()))
+    assert done.exit_code == 0, done.output
+    assert (
+        "To be chosen, for a budget of its own: the range of age. Here it is the whole grid." in done.stderr
+    )
 
 
 def test_choices_that_another_process_counts_meanwhile_are_counted_once(files, monkeypatch):

@@ -56,6 +56,18 @@ def test_invented_people_are_inside_what_is_declared_and_depend_on_the_generator
     assert kind != "count" or np.array_equal(outcomes, np.rint(outcomes))
 
 
+def test_the_largest_counts_are_invented_too():
+    domain = expost.Domain(features=FEATURES, label=expost.CountLabel(name="y", high=1e308))
+    outcomes = invented(domain, 50, "medium", np.random.default_rng(0))[1]
+    assert np.all(np.isfinite(outcomes))
+
+
+def test_more_rows_than_memory_holds_are_refused(tmp_path):
+    (tmp_path / "domain.toml").write_text(DOMAIN)
+    done = run("rehearse", tmp_path / "domain.toml", "--rows", "99999999999999999999999")
+    assert refused(done, "`rows` must be at most 10,000,000")
+
+
 def test_invented_counts_and_amounts_scatter_as_real_ones_do():
     """Counts vary more than a Poisson law's around their means, and amounts by a factor around theirs."""
     count, amount = (

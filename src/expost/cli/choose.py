@@ -94,8 +94,12 @@ def _announce(options: ChooseOptions, asked: AskedRanges) -> None:
     say(f"             {count} choice{'s' * (count != 1)} of {epsilon / count:.4g} each", to=out)
     off = max(one.missed_by(_FAILURE) for one in asked.ends)
     enough = max(one.missed_by(_FAILURE) / min(one.level, 1.0 - one.level) for one in asked.ends)
-    say(f"Expect       each bound within {off:,.0f} people of the best candidate, 95% of the time;", to=out)
-    say(f"             fewer than lie beyond it, from about {float(f'{enough:.2g}'):,.0f} people on", to=out)
+    say(f"Expect       each bound within {off:,.0f} people of the best candidate, 95% of the time.", to=out)
+    say(
+        f"             With fewer than about {float(f'{enough:.2g}'):,.0f} people that can be far too wide:",
+        to=out,
+    )
+    say("             a generous range of your own, which costs nothing, is then better", to=out)
     say(f"Will write   {legible(options.output)}  (public)", to=out)
 
 

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from expost._common.validation import numeral, parameter_error
-from expost.cli.base import console, print_json, say
+from expost.cli.base import console, error_console, legible, print_json, say
 from expost.cli.options import PlanOptions
 from expost.cli.words import explain
 from expost.data.choices import check_unit
 from expost.data.design import intercept_count
-from expost.data.domain import Domain
+from expost.data.domain import Domain, domain_text
 from expost.data.labels import RowsLabel
+from expost.data.ranges import with_stand_ins
 from expost.data.weights import Weighting
 from expost.exceptions import FileError, ParameterError
 from expost.fitting.private_fit import corners_for
@@ -39,7 +40,7 @@ TABLES = (".csv", ".parquet", ".pq")
 
 def plan(domain: Path, options: PlanOptions, as_json: bool) -> None:
     """Show what a fit would spend and what noise it would add."""
-    declared = load_domain(domain)
+    declared = imagined_domain(domain)
     planned = make_plan(declared, options)
     corners = make_corners(declared, options, planned)
     if as_json:
@@ -56,6 +57,17 @@ def load_domain(path: Path, table: Path | None = None) -> Domain:
     """Read a domain file; a table in its place is recognised by its name."""
     check_order(path, table)
     return Domain.load(path)
+
+
+def imagined_domain(path: Path) -> Domain:
+    """Read a domain file before anything is spent; ranges to be chosen are as wide as their grids."""
+    check_order(path, None)
+    declared, to_choose = with_stand_ins(domain_text(path))
+    if to_choose:
+        names = ", ".join(dict.fromkeys(legible(one["column"]) for one in to_choose))
+        words = f"To be chosen, for a budget of its own: the range of {names}. Here it is the whole grid.\n"
+        say(words, to=error_console)
+    return declared
 
 
 def check_order(path: Path, table: Path | None) -> None:

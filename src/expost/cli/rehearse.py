@@ -11,11 +11,11 @@ from rich.table import Table
 from scipy.special import expit, logit
 
 from expost._common.typing import FloatArray
-from expost._common.validation import check_count
+from expost._common.validation import check_count, parameter_error
 from expost.cli.base import console, print_json, say, show_progress
 from expost.cli.commands import Effect
 from expost.cli.options import ROWS_AT_MOST, PlanOptions
-from expost.cli.plan import load_domain, make_plan
+from expost.cli.plan import imagined_domain, make_plan
 from expost.data.dates import Date, Month, Weekday
 from expost.data.domain import Domain
 from expost.data.encoding import encode_records
@@ -40,6 +40,8 @@ _TRIED, _ASKED = 4_000, 200
 _MOST_INVENTED, _FEW = 20_000, 3
 # The budgets next to the one asked for, as multiples of its epsilon.
 _BUDGETS = (1.0 / 3.0, 1.0, 3.0)
+# More rows are not invented, and a larger mean is not drawn from.
+_MOST_ROWS, _MOST_COUNTED = 10_000_000, 1e18
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,10 @@ def rehearse(
     domain: Path, rows: int, effect: Effect, tables: int, options: PlanOptions, as_json: bool
 ) -> None:
     """Fit invented tables and show how good the models are, and what people would be told."""
-    declared = load_domain(domain)
+    declared = imagined_domain(domain)
     rows, tables = check_count("rows", rows), check_count("tables", tables)
+    if rows > _MOST_ROWS:
+        raise parameter_error("rows", f"at most {_MOST_ROWS:,}; so many show what more would", rows)
     plans = [make_plan(declared, replace(options, epsilon=share * options.epsilon)) for share in _BUDGETS]
     with show_progress("Fitting invented tables") as progress:
         found = []
@@ -185,7 +189,9 @@ def _outcomes(domain: Domain, drawn: FloatArray, random: np.random.Generator) ->
     label = domain.label
     assert isinstance(label, NumericLabel)
     found = domain.unscale_outcome((_LOG_SPREAD if label.log_link else _SPREAD) * drawn)
-    return np.clip(random.poisson(found), label.low, label.high) if isinstance(label, CountLabel) else found
+    if isinstance(label, CountLabel):
+        found = random.poisson(np.minimum(found, _MOST_COUNTED)).astype(np.float64)
+    return np.clip(found, label.low, label.high)
 
 
 def _values(feature: Feature, rows: int, random: np.random.Generator) -> NDArray[Any]:

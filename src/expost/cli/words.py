@@ -13,6 +13,7 @@ from typer.models import OptionInfo
 
 from expost.cli.base import app, given, legible, say
 from expost.data.design import intercept_count
+from expost.data.labels import TimeLabel
 from expost.losses import AnyLoss, SmoothedPinball
 from expost.privacy.plan import Plan
 
@@ -145,6 +146,8 @@ def explain(
     if choices:
         lines.add_row("[bold]The ranges[/bold]", _ranges(plan, choices))
     coefficients = plan.loss.coefficient_count(dimension)
+    if isinstance(domain.label, TimeLabel):
+        lines.add_row("[bold]The outcome[/bold]", _periods(domain.label))
     limits = "" if corners is None else f" {_limits(corners)}"
     modelled = f"{coefficients} coefficients, with noise{_of_what(plan.loss)}.{limits}"
     lines.add_row("[bold]The model[/bold]", modelled)
@@ -158,6 +161,17 @@ def explain(
         lines.add_row("[bold]The correction[/bold]", _correction(plan, plan.sigma_recalibration))
     lines.add_row("[bold]The report[/bold]", _report(plan, columns))
     out.print(lines, highlight=False)
+
+
+def _periods(label: TimeLabel) -> str:
+    """What a time is cut into, and from how many rows on its predictions are right."""
+    unit = "" if label.unit is None else f" {label.unit}"
+    asked = "" if unit else " Is that the unit of the column? Declare `unit`."
+    return (
+        f"{legible(label.name)}, in {label.periods} periods of {label.length:g}{unit}: 0 to "
+        f"{label.ends[-1]:g}{unit}.{asked} "
+        f"Predicted times need about {100 * label.periods**2:,} rows at ε = 1."
+    )
 
 
 def _correction(plan: Plan, noise: float) -> str:

@@ -111,7 +111,10 @@ class Noted(NamedTuple):
 
     def _is(self, entry: Entry) -> bool:
         # A choice has a random name, and whoever makes a publication knows the names of its choices.
-        alike = isinstance(self.plan, ChoicePlan) == ("candidates" in entry.plan)
+        # One that is said to have cost more than its entry is another.
+        chosen = isinstance(self.plan, ChoicePlan)
+        dearer = isinstance(self.plan, ChoicePlan) and self.plan.epsilon > entry.plan.get("epsilon", math.inf)
+        alike = chosen == ("candidates" in entry.plan) and not dearer
         return alike and self.id is not None and self.id == entry.sha256
 
 
