@@ -58,8 +58,9 @@ class Column:
         """The exact signed loss of each row, of each person or of each family, in their order."""
         whole, cells, count = self.histogram(choice), choice.cells(self.values), len(choice.candidates) + 1
         if self.people is None:  # all rows of a cell lost the same
-            some, by_cell = np.flatnonzero(whole), np.zeros(count)
-            by_cell[some] = choice.losses_of(whole, ONE * np.eye(count, dtype=np.int64)[some])
+            by_cell = np.zeros(count)
+            for some in np.array_split(np.flatnonzero(whole), count * count // NUMBERS + 1):
+                by_cell[some] = choice.losses_of(whole, ONE * (some[:, None] == np.arange(count)))
             return by_cell[cells]
         found = np.empty(len(self.people))
         order = np.argsort(self.people.codes, kind="stable")

@@ -6,12 +6,13 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from expost._common.validation import check_positive, parameter_error
 from expost.data.choices import MOST_CANDIDATES, ONE, Choice, RangeChoice, SomeChoice, rounded_scores
 from expost.data.ranges import Column, ReadAs
-from expost.data.values import attempted
+from expost.data.values import attempted, plain_class
 from expost.exceptions import printable
 from expost.fitting.noise import NoiseSource, noise_source
 from expost.ledger import Account, Noted, check_account
@@ -98,14 +99,17 @@ def choose(
     >>> expost.choose([0, 1, 2], scores - 0.3 * np.array([0, 1, 2]), epsilon=0.1).chosen
     1
     """
-    named, began = tuple(candidates), datetime.now(UTC)
+    if not isinstance(candidates, list | tuple | np.ndarray):
+        wanted = "a list, in the order of the columns of `scores`"
+        raise parameter_error("candidates", wanted, type(candidates).__name__)
+    named, began = tuple(map(plain_class, candidates)), datetime.now(UTC)
     if account is not None:
         check_account(account)
     if not all(isinstance(one, str | int | float) for one in named):
         raise parameter_error("candidates", _CANDIDATES, "something else")
     if not 2 <= len(named) <= MOST_CANDIDATES or len(set(named)) < len(named):
         wanted = f"between 2 and {MOST_CANDIDATES:,} different texts or numbers"
-        raise parameter_error("candidates", wanted, f"{len(named)} of them")
+        raise parameter_error("candidates", wanted, f"{len(named)}, of which {len(set(named))} differ")
     plan = ChoicePlan(check_positive("epsilon", epsilon), len(named), unit)
     # Whatever is drawn can be written and read again: that is known before anything is spent.
     asked = attempted(lambda: _written(candidates=named, epsilon=plan.epsilon, unit=unit))
