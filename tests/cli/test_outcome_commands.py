@@ -130,8 +130,10 @@ def test_a_rehearsal_has_the_score_of_the_model(tmp_path, name):
 
 
 BAD_DOMAINS = {
-    "negative": ("count", {"bounds": "low = -1\nhigh = 52"}, "must have low >= 0: it is a count"),
-    "zero": ("amount", {"bounds": "low = 0\nhigh = 9"}, "must have low > 0: it is an amount"),
+    "negative": ("count", {"bounds": "low = -1\nhigh = 52"}, "low >= 0 and high >= 1: it is a count"),
+    "zero": ("amount", {"bounds": "low = 0\nhigh = 9"}, "must have low > 0"),
+    "tiny": ("count", {"bounds": "low = 0\nhigh = 5e-324"}, "high >= 1"),
+    "wide": ("amount", {"bounds": "low = 1e-300\nhigh = 1e300"}, "high at most 1e30 times low"),
     "no end": ("count", {"bounds": ""}, "high"),
     "turned": ("amount", {"bounds": "low = 9\nhigh = 5"}, "low"),
     "unknown": ("count", {"kind": "counts"}, "kind"),

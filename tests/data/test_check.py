@@ -63,7 +63,10 @@ BAD = {
     "seen": {
         "3": Problem.CYCLE, "2024-03": Problem.CYCLE, "": Problem.MISSING, "1.3.2024": Problem.DATE_ORDER,
     },
-    "ill": {"": Problem.NO_OUTCOME, "NO": Problem.SPELLING, "maybe": Problem.UNDECLARED, "N/A": Problem.WORD},
+    "ill": {
+        "": Problem.NO_OUTCOME, "NO": Problem.SPELLING, "maybe": Problem.UNDECLARED,
+        "N/A": Problem.UNDECLARED,
+    },
 }  # fmt: skip
 FINE = {"weight": ["", " 70 "], "smoker": ["TRUE", " 0"], "floor": ["", "1"], "born": ["", "1980-1-3"]}
 
@@ -113,7 +116,7 @@ def test_a_declared_word_is_misspelt_and_not_missing(tmp_path):
     domain = Domain(features=FEATURES[:1], label=ClassLabel(name="pain", classes=("None", "Some")))
     path = write(tmp_path / "t.csv", [["40", "none"], ["50", "n/a"]], ["age", "pain"])
     kinds = {value: problem for *_, value, problem in found(path, domain)}
-    assert kinds == {"none": Problem.SPELLING, "n/a": Problem.WORD}
+    assert kinds == {"none": Problem.SPELLING, "n/a": Problem.UNDECLARED}
     path = write(tmp_path / "t.csv", [["40", "none"], ["50", "Some"]], ["age", "pain"])
     with pytest.raises(ExpostError, match="spelling and case count") as refusal:
         expost.LogisticRegression(domain=domain, random_state=0).fit(path)

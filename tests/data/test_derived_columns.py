@@ -288,7 +288,9 @@ def test_a_month_is_missing_as_other_values_are():
 
 def test_a_month_of_what_is_no_date_is_refused():
     domain = Domain(features=(Month(name="seen"),), label=LABEL)
-    with pytest.raises(DomainError, match=r"`seen` must be a date in every record; got something else\."):
+    with pytest.raises(
+        DomainError, match=r"`seen` must be a date in every record, such as 2015-01-31; got something else\."
+    ):
         domain.encode({"seen": ["2020-02-30"]})
     found = domain.check({"seen": ["2020-02-30", "soon", "2020-02-28"], "ill": ["no"] * 3})
     assert found["record"].tolist() == [1, 2]
@@ -310,3 +312,11 @@ def test_months_in_files_follow_the_dialect(tmp_path):
         expost.scan(str(tmp_path / "t.csv"), dialect=domain.table)
     )
     assert model.predict({"seen": ["2022-01-05", "2022-07-05"]}).tolist() == ["no", "yes"]
+
+
+def test_more_products_than_anybody_fits_are_refused_at_once():
+    """A file of 100 kB could else ask for 36 million columns."""
+    many = tuple(f"c{place}" for place in range(400))
+    features = (Category(name="a", categories=many), Category(name="b", categories=many))
+    with pytest.raises(DomainError, match="at most 100,000 columns together; got 160,000"):
+        Domain(features=features, label=LABEL, interactions=[{"product": ("a", "b")}])

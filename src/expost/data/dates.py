@@ -24,9 +24,7 @@ _EPOCH = datetime.date(1970, 1, 1)
 
 PublicDate = Annotated[
     datetime.date,
-    BeforeValidator(
-        lambda day: datetime.date.fromisoformat(day) if isinstance(day, str) and _DATE.fullmatch(day) else day
-    ),
+    BeforeValidator(lambda day: (_date_of_text(day) if isinstance(day, str) else None) or day),
     PlainSerializer(datetime.date.isoformat),
 ]
 """A declared date: a date in TOML, a text in JSON."""
@@ -43,10 +41,15 @@ DATE_KINDS = ("date", "month", "weekday")
 
 def days_of_text(text: str) -> float:
     """The days of a date that is spelt out; NaN for a text that is none."""
+    found = _date_of_text(text)
+    return math.nan if found is None else days(found)
+
+
+def _date_of_text(text: str) -> datetime.date | None:
     found = _DATE.fullmatch(text)
     with suppress(ValueError):
-        return math.nan if found is None else days(datetime.date(*map(int, found.groups())))
-    return math.nan
+        return found and datetime.date(*map(int, found.groups()))
+    return None
 
 
 def as_days(values: Any, name: str) -> FloatArray:
@@ -57,7 +60,10 @@ def as_days(values: Any, name: str) -> FloatArray:
     places, texts = distinct_texts(values, name)
     found = np.array([math.nan if text == "" else days_of_text(text) for text in texts], dtype=np.float64)
     if np.any(np.isnan(found) & (texts != "")):
-        raise DomainError(f"`{name}` must be a date in every record; got something else.")
+        raise DomainError(
+            f"`{name}` must be a date in every record, such as 2015-01-31; got something else. "
+            "In a data frame, turn the texts of the column into dates first."
+        )
     return np.asarray(found[places], dtype=np.float64)
 
 

@@ -3,6 +3,7 @@
 import math
 import os
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
@@ -138,8 +139,10 @@ class Domain(Summarized, Texts):
     @model_validator(mode="after")
     def _names_differ(self) -> Self:
         names = [part.name for part in (*self.features, *label_parts(self.label))]
-        if len(set(names)) < len(names):
-            raise ValueError("features and label must have different names")
+        if again := [name for name, times in Counter(names).items() if times > 1]:
+            raise ValueError(
+                f"`{printable(again[0])}` is declared twice: features and label must have different names"
+            )
         if self.person in names:
             raise ValueError("`person` must name a column that is neither a feature nor the label")
         if twice := set(self.ignore) & {*names, self.person}:

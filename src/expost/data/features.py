@@ -1,5 +1,6 @@
 """The features that a domain declares, and how each becomes columns of numbers."""
 
+import math
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -20,6 +21,8 @@ from expost.data.texts import (
 from expost.data.values import as_numbers, distinct_texts, empty_time_error, text_codes
 from expost.exceptions import DomainError, printable
 
+# More products than anybody fits: a short file can declare far more.
+_MOST_PRODUCTS = 100_000
 # The words for yes and no, in lower case; the first of each is used to write a default.
 YES = ("yes", "true", "1", "1.0", "y", "t")
 NO = ("no", "false", "0", "0.0", "n", "f")
@@ -184,6 +187,16 @@ def check_interactions(interactions: Sequence[Interaction], features: Sequence[F
         if frozenset(one.product) in seen:
             raise ValueError(f"{called} be declared once")
         seen.add(frozenset(one.product))
+    _check_products(interactions, features)
+
+
+def _check_products(interactions: Sequence[Interaction], features: Sequence[Feature]) -> None:
+    columns = {feature.name: feature.columns for feature in features}
+    products = sum(math.prod(columns[name] for name in one.product) for one in interactions)
+    if products > _MOST_PRODUCTS:
+        wanted = f"at most {_MOST_PRODUCTS:,} columns together"
+        advice = "Take fewer categories or knots"
+        raise ValueError(f"`interactions` must have {wanted}; got {products:,}. {advice}")
 
 
 def check_defaults(features: Sequence[Feature]) -> None:

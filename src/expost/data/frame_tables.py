@@ -108,7 +108,7 @@ class _FrameTable(Table):
                 dtype, numbers = native, native.subtype.kind in "fiub"
             if not numbers:
                 found = f"column {column.name!r} has type {dtype}"
-                advice = "Encode it as numbers, or leave the column out."
+                advice = "Encode it as numbers, declare a `domain`, or leave the column out."
                 raise DomainError(f"`X` must hold numbers only; {found}. {advice}")
         # A library refuses what it cannot show without a copy.
         self._views = [attempted(partial(_view, column)) for column in self._columns]

@@ -200,7 +200,7 @@ class TimeLabel(RowsLabel):
     event: Text
     """The column that says whether the event happened, yes or no; without one, the time is censored."""
     periods: Annotated[int, Field(ge=2, le=MOST_PERIODS)]
-    length: Annotated[float, Field(gt=0.0, lt=math.inf)] = 1.0
+    length: Annotated[float, Field(gt=0.0, le=1e306)] = 1.0
     """That of a period, in the unit of the time."""
     unit: Line | None = None
 
@@ -358,8 +358,8 @@ class CountLabel(_Logarithmic):
 
     @model_validator(mode="after")
     def _counts(self) -> Self:
-        if self.low < 0.0:
-            raise ValueError(f"`{printable(self.name)}` must have low >= 0: it is a count")
+        if self.low < 0.0 or self.high < 1.0:
+            raise ValueError(f"`{printable(self.name)}` must have low >= 0 and high >= 1: it is a count")
         return self
 
     @property
@@ -375,8 +375,8 @@ class AmountLabel(_Logarithmic):
 
     @model_validator(mode="after")
     def _positive(self) -> Self:
-        if self.low <= 0.0:
-            raise ValueError(f"`{printable(self.name)}` must have low > 0: it is an amount")
+        if self.low <= 0.0 or self.high / 1e30 > self.low:
+            raise ValueError(f"`{printable(self.name)}` must have low > 0, and high at most 1e30 times low")
         return self
 
     @property

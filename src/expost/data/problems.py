@@ -56,6 +56,9 @@ def _under_table(line: str, note: str = "") -> str:
     return f"add the line  {line}  under [table]" + (f", with {note}" if note else "")
 
 
+_AS_IT_IS = "correct the cells; or declare the column as it is, or list a feature in `ignore`"
+
+
 class Problem(Enum):
     """A kind of problem: what it is, what to do, and whether a fit is refused because of it."""
 
@@ -71,10 +74,10 @@ class Problem(Enum):
     POINT = "a number with a decimal point", "write it with a comma, as [table] declares"
     GROUPED = "a number with grouped digits", "write numbers without marks between thousands"
     WORD = "a word for a missing value", _under_table('missing_words = ["NA"]', "your words")
-    NUMBER = "not a number", "correct the cells, or list the column in `ignore`"
+    NUMBER = "not a number", _AS_IT_IS
     INFINITE = "not a finite number", "correct the cells"
     DATE_ORDER = "a date that is written otherwise", _under_table('dates = "DD.MM.YYYY"')
-    DATE = "not a date", "correct the cells, or list the column in `ignore`"
+    DATE = "not a date", _AS_IT_IS
     CYCLE = (
         "not a date, of which the month or the weekday is taken",
         "write any date of that month or weekday, such as 2000-03-01 for March; or declare the values that "
@@ -88,7 +91,11 @@ class Problem(Enum):
         "classes of another kind: texts are no numbers",
         "declare the classes as the column has them: numbers without quotes",
     )
-    UNDECLARED = "a value that is not declared", "correct the cells; declare it only if the codebook has it"
+    UNDECLARED = (
+        "a value that is not declared",
+        "correct the cells; declare it only if the codebook has it. If it is a word for a missing value, "
+        "write missing_words with your words under [table]",
+    )
     YES_NO = (
         "neither yes nor no",
         'declare your two words: kind = "category" and such as categories = ["nein", "ja"]; or write yes/no, '
@@ -206,7 +213,9 @@ def _problem_of(part: Feature | Label, original: str, text: str | None, dialect:
         problem = _of_choice(text, part)
     else:
         problem = _of_scale(part, original, text, dialect)
-    if problem not in (None, Problem.SPELLING) and original.strip().lower() in _MISSING_WORDS:
+    # A class can have such a word for a name: "none" of pain.
+    other = problem not in (None, Problem.SPELLING) and not isinstance(part, Classified)
+    if other and original.strip().lower() in _MISSING_WORDS:
         return Problem.WORD
     return problem
 

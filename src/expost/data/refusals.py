@@ -2,7 +2,7 @@
 
 import datetime
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -77,7 +77,8 @@ def explained(error: ValueError, text: str) -> str:
 
 def sentence_of(error: ValidationError, content: Mapping[str, Any], keys: Collection[str]) -> str:
     """What validation found first, and how much more, without the full stop."""
-    first, *more = error.errors(include_url=False)
+    # A key that is misspelt is also missing.
+    first, *more = sorted(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
     owner, rest = _owner(list(first["loc"]), content)
     sentence = _said(first, owner, rest, keys)
     # A list whose entries are refused is also said to be too short.
@@ -98,7 +99,7 @@ def _said(first: Any, owner: str, rest: list[Any], keys: Collection[str]) -> str
     if kind in _SENTENCES:
         choices = context.get("expected_tags", context.get("expected", "")).replace("'", '"')
         got = _shown(context.get("tag", first["input"]))
-        unknown = _unknown("".join(map(str, where[-1:])), keys)
+        unknown = _unknown(where, keys)
         instead = _INSTEAD.get((owner, context.get("tag")), "")
         words = {"key": key, "owner": owner, "choices": choices, "got": got, "unknown": unknown}
         words["instead"] = instead
@@ -142,10 +143,13 @@ def _owner(where: list[Any], content: Mapping[str, Any]) -> tuple[str, list[Any]
     return "" if where else " of the domain", where
 
 
-def _unknown(key: str, keys: Collection[str]) -> str:
+def _unknown(where: Sequence[str | int], keys: Collection[str]) -> str:
+    *_, part, key = "", *map(str, where)
     if key in keys:
         meant = " (perhaps `unit` is meant)" if key == "units" else ""
-        return f"does not belong there: no such part of a domain file has this key{meant}"
+        of_kind = where[0] in ("features", "label") and len(where) > 1
+        parts = f"parts with kind = {as_written(part)} have" if of_kind else "this part of a domain file has"
+        return f"does not belong there: {parts} no such key{meant}"
     close = get_close_matches(key, keys, n=1)
     return "is no key of a domain file" + (f" (perhaps `{close[0]}` is meant)" if close else "")
 
@@ -174,8 +178,8 @@ def check_filled(content: Mapping[str, Any]) -> None:
         more = len(places) - _MOST_PLACES
         named = ", ".join(places[:_MOST_PLACES]) + (f" and {more} more" if more > 0 else "")
         raise DomainError(
-            f"the domain file still says {PLACEHOLDER!r} for {named}. Write what is known about it without "
-            "looking at the table."
+            f"the domain file still says {PLACEHOLDER!r} for {named}. Write what is known about these "
+            "without looking at the table."
         )
 
 

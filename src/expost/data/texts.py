@@ -216,7 +216,8 @@ class Chosen(FieldTexts):
         if example is not None and (example not in values or not of_one_kind([example, *values])):
             raise ValueError(f"`{printable(self.name)}` must have an example that is one of its values")
         if self.titles and len(set(self.titles)) != len(values):
-            raise ValueError(f"`titles` must be {len(values)} different texts, one for each value")
+            named = f"`titles` of `{printable(self.name)}`"
+            raise ValueError(f"{named} must be {len(values)} different texts, one for each value")
 
 
 class Contact(Texts):

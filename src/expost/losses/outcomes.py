@@ -161,7 +161,7 @@ class SmoothedPinball(Loss):
     """Every real number."""
 
     def __post_init__(self) -> None:
-        check_positive("level", self.level, below=1.0)
+        check_positive("level", self.level, below=1.0, way_out="The 90% quantile is 0.9.")
         check_positive("scale", self.scale)
 
     @property
