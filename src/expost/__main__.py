@@ -12,6 +12,8 @@ def main() -> None:
         app(prog_name="expost")
     finally:
         ignore_interrupts()
+        # Python remembers a Ctrl-C that was answered, and would end `python -m expost` by it: forget it.
+        exec("")
 
 
 if __name__ == "__main__":

@@ -20,11 +20,11 @@ from expost.cli.tables import (
     open_records,
     with_identifiers,
 )
-from expost.data.labels import Label, NumericLabel, OrderedLabel, TimeLabel
+from expost.data.labels import NumericLabel, OrderedLabel, TimeLabel
 from expost.data.lazy import LazyTable
 from expost.data.values import class_text
 from expost.fitting.prediction import Predictors, predicted_labels
-from expost.losses import LogisticLoss, SoftmaxLoss
+from expost.losses import AnyLoss, LogisticLoss, SmoothedPinball, SoftmaxLoss
 from expost.publication import Publication
 from expost.publication.readings import encoded_rows, score_coefficients
 
@@ -51,7 +51,7 @@ def predict(publication: Path, records: Path, output: Path | None, options: Reco
     elif output is not None:
         say(f"Written: {legible(output)}")
     else:
-        _show_predictions(columns, first.records, read.label)
+        _show_predictions(columns, first.records, read)
 
 
 def _predictions(publication: Publication, table: LazyTable, watch: Watch) -> Iterator[Columns]:
@@ -86,16 +86,17 @@ def _curve_names(label: TimeLabel) -> list[str]:
     return [f"{label.event}{_NOT_YET}{end:g}{unit}" for end in label.ends]
 
 
-def _show_predictions(columns: dict[str, list[Any]], count: int, label: Label | None) -> None:
+def _show_predictions(columns: dict[str, list[Any]], count: int, publication: Publication) -> None:
     """The first predictions, each with its own probability, or that of nothing by the last period's end.
 
     Those of the other classes and periods are for a file.
     """
+    label, loss = publication.label, publication.loss
     likely = [name for name in columns if name.startswith(_OF_CLASS)]
     curve = _curve_names(label) if isinstance(label, TimeLabel) else []
     shown = {name: columns[name] for name in columns if name not in (*likely, *curve)}
     if isinstance(label, NumericLabel | TimeLabel):
-        shown |= _in_units(shown.pop("prediction"), label)
+        shown |= _in_units(shown.pop("prediction"), label, loss)
     shown |= {name: columns[name] for name in curve[-1:]}
     if likely:
         found = enumerate(columns["prediction"])
@@ -116,11 +117,12 @@ def _texts(column: list[Any]) -> list[str]:
     return [one if isinstance(one, str) else f"{one:.4g}" for one in column]
 
 
-def _in_units(values: list[float], label: NumericLabel | TimeLabel) -> dict[str, list[str]]:
+def _in_units(values: list[float], label: NumericLabel | TimeLabel, loss: AnyLoss) -> dict[str, list[str]]:
     """Predicted numbers as the table has them, under a heading with their unit."""
     unit = "" if label.unit is None else f" ({label.unit})"
     span = label.high - label.low if isinstance(label, NumericLabel) else float(label.ends[-1])
-    return {f"prediction{unit}": [_figure(one, span) for one in values]}
+    what = f"{loss.level:g}-quantile" if isinstance(loss, SmoothedPinball) else "prediction"
+    return {f"{what}{unit}": [_figure(one, span) for one in values]}
 
 
 def _figure(value: float, span: float) -> str:

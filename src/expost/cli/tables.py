@@ -92,7 +92,7 @@ def _pointing_to_domain(options: RecordOptions, path: Path) -> Iterator[None]:
         if options.domain is not None or path.suffix.lower() != ".csv" or "--domain" in str(error):
             raise
         refusal = error
-    hint = "If it has semicolons, decimal commas or words for missing values, add --domain DOMAIN.toml."
+    hint = "If a domain file says how the table is written, add --domain DOMAIN.toml."
     raise type(refusal)(f"{refusal} {hint}")
 
 
