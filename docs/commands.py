@@ -14,7 +14,8 @@ OPENING = """\
 The help text of every command; `python docs/commands.py` writes this page and a test keeps it up to date.
 Exit status 0 is fine, 1 is a refusal with one sentence on standard error, 2 is wrong usage. `--json` prints
 one document on standard output, and everything meant for people then goes to standard error. No command
-writes over a file that it reads, and none overwrites any file without `--force`.
+writes over a file that it reads, and none overwrites any file without `--force`, but
+`check` its own list of problems.
 
 A table is a `.csv` file (a line of names first; UTF-8, commas and a decimal point unless `[table]` in the
 domain file says otherwise; cells are read as text and the domain decides what is a number: ASCII digits, a

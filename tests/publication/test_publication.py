@@ -441,3 +441,11 @@ def test_statistics_that_a_fit_can_release_are_never_refused(scale):
     for seed in range(20):
         release, _ = perturb(plan, design.labelled(X[:, 0]), noise=SeededNoise(seed))
         assert_same_release(Publication.from_release(release).release, release)
+
+
+def test_a_domain_file_in_the_place_of_a_publication_is_recognised(tmp_path):
+    (tmp_path / "domain.toml").write_text("[label]\n")
+    with pytest.raises(
+        PublicationError, match="its name is that of a domain file; give the file that a fit wrote"
+    ):
+        Publication.load(tmp_path / "domain.toml")

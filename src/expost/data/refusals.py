@@ -148,7 +148,7 @@ def _unknown(where: Sequence[str | int], keys: Collection[str]) -> str:
     if key in keys:
         meant = " (perhaps `unit` is meant)" if key == "units" else ""
         of_kind = where[0] in ("features", "label") and len(where) > 1
-        parts = f"parts with kind = {as_written(part)} have" if of_kind else "this part of a domain file has"
+        parts = f'parts with kind = "{part}" have' if of_kind else "this part of a domain file has"
         return f"does not belong there: {parts} no such key{meant}"
     close = get_close_matches(key, keys, n=1)
     return "is no key of a domain file" + (f" (perhaps `{close[0]}` is meant)" if close else "")

@@ -169,6 +169,8 @@ class Publication(Summarized, ReadableDocument):
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, losses: Sequence[type[AnyLoss]] = ()) -> Self:
         """Read a publication from a file of at most 128 MiB; see :meth:`from_json`."""
+        if Path(path).suffix.lower() == ".toml":
+            raise publication_error("its name is that of a domain file", "give the file that a fit wrote")
         information = os.stat(path)
         if not stat.S_ISREG(information.st_mode):
             raise publication_error("it must be a regular file", "name the file itself")
