@@ -208,7 +208,7 @@ _SENTENCES = {
     "model_attributes_type": _NO_OBJECT,
     "string_pattern_mismatch": "`{where}` must match {pattern} but is {given}",
 }
-_OTHERWISE = "`{where}` must be {constraint} but is {given}"
+_OTHERWISE = "`{where}` must {constraint} but is {given}"
 
 
 def error_of_validation(error: ValidationError) -> PublicationError:
@@ -220,7 +220,7 @@ def error_of_validation(error: ValidationError) -> PublicationError:
         return inside
     if "tag" in context:
         context["tag"] = shown(context["tag"])
-    constraint = first["msg"].removeprefix("Input should be ").removeprefix("String should ")
+    constraint = first["msg"].removeprefix("Input should ").removeprefix("String should ")
     # What is refused as a whole names its parts itself.
     whole = not first["loc"] and "error" in context
     template = "{error}" if whole else _SENTENCES.get(first["type"], _OTHERWISE)
