@@ -268,7 +268,7 @@ def test_an_open_answer_says_what_it_would_be_worth(open_page):
         visit.text("#answer .flag"),
     )
     shown = int(re.search(r"at most (\d+) of 100", visit.headline)[1])
-    assert told[1] in ("Haemoglobin", "Upper blood pressure")
+    assert told[1] in ("What was your haemoglobin?", "What was your upper blood pressure?")
     assert 50 < int(told[2]) < shown
 
 
