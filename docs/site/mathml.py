@@ -84,7 +84,9 @@ def _keep_together(_app: Sphinx, document: nodes.document, _name: str) -> None:
         after = node.next_node(descend=False, siblings=True)
         if isinstance(after, nodes.Text) and (signs := re.match(r"[^\w\s]+", after)):
             node["after"] = signs[0]
-            after.parent.replace(after, nodes.Text(after[signs.end() :]))
+            # By its place: other texts of the paragraph may say the same.
+            place = next(place for place, one in enumerate(after.parent) if one is after)
+            after.parent[place] = nodes.Text(after[signs.end() :])
 
 
 def inline(translator: HTML5Translator, node: nodes.Element) -> None:

@@ -88,6 +88,14 @@ def test_everything_that_a_page_loads_is_part_of_the_site(pages):
     assert [(path.name, what) for path, what in loaded if not (path.parent / what).is_file()] == []
 
 
+def test_the_sign_after_a_formula_stands_there_once(site):
+    """Signs are moved into the formula's span, whatever else its paragraph says."""
+    page = (site / "docs/mathematics.html").read_text(encoding="utf-8")
+    assert "</math>,</span> " in page
+    assert re.findall(r"</math>[.,;:]</span>[.,;:]", page) == []
+    assert "The smoothed norm</strong>, <span" in page
+
+
 def test_every_public_name_has_an_anchor(site, pages):
     reference = [page for path, page in pages.items() if path.parent == site / "docs" / "reference"]
     anchors = set().union(*(page.anchors for page in reference))
