@@ -76,20 +76,12 @@ check-oldest: $(OLDEST)/.installed browser
 paper: $(VENV)/.installed-paper
 	$(BIN)/python -m papers.redberg_wang_2021 $(ARGUMENTS)
 
+# All are run; those that failed, or missed a goal of theirs, are named at the end.
 bench: $(VENV)/.installed-bench
-	$(BIN)/python -m bench.startup
-	$(BIN)/python -m bench.fit --widest
-	$(BIN)/python -m bench.files
-	$(BIN)/python -m bench.scale
-	$(BIN)/python -m bench.calibration
-	$(BIN)/python -m bench.reports --synthetic
-	$(BIN)/python -m bench.peers
-	$(BIN)/python -m bench.outcomes --draws 8
-	$(BIN)/python -m bench.rows --draws 8
-	$(BIN)/python -m bench.people
-	$(BIN)/python -m bench.multiclass
-	$(BIN)/python -m bench.multiclass_fit
-	$(BIN)/python -m bench.inference
+	@missed=; for run in startup "fit --widest" files scale calibration "reports --synthetic" peers "outcomes --draws 8" \
+	    "rows --draws 8" people multiclass multiclass_fit inference; do \
+	  echo "$(BIN)/python -m bench.$$run"; $(BIN)/python -m bench.$$run || missed="$$missed bench.$$run;"; \
+	done; test -z "$$missed" || { echo "Failed, or missed a goal:$$missed see above."; exit 1; }
 
 # The site, without network, in build/site. A warning is an error; so is a dead link, and a formula that does not
 # convert.
