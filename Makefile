@@ -185,8 +185,8 @@ $(VENV)/.installed-paper: pyproject.toml | $(BIN)/python$(EXE)
 	@touch $@ $(VENV)/.installed
 
 # A peer or a table that does not install is left out here and named by the benchmark itself.
-$(VENV)/.installed-bench: pyproject.toml | $(BIN)/python$(EXE)
-	$(BIN)/$(INSTALL) --editable .
+$(VENV)/.installed-bench: pyproject.toml $(KERNELS) | $(BIN)/python$(EXE)
+	$(BIN)/$(INSTALL) --editable ".[dev]"
 	-$(BIN)/$(INSTALL) glum
 	-$(BIN)/$(INSTALL) diffprivlib
 	-$(BIN)/$(INSTALL) statsmodels
