@@ -1,5 +1,6 @@
 """Passes in compiled code find what they find with NumPy, in every layout, and always the same bits."""
 
+import ctypes
 from dataclasses import replace
 from functools import reduce
 from itertools import chain
@@ -18,6 +19,7 @@ from expost.data.encoding import Encoded
 from expost.data.sources import ArraySource
 from expost.data.tables import open_table
 from expost.exceptions import DomainError
+from expost.fitting import compiled
 from expost.fitting.certified.pairs import Dyadic
 from expost.fitting.certified.residual import ResidualPass
 from expost.fitting.certified.slopes import proved_loss
@@ -234,3 +236,17 @@ def test_thinned_rows_are_those_that_are_read():
         thin = records.thinned(every)
         sums = swept(thin, Derivatives(LOSSES[0], np.zeros(2), 2, 1.0, np.float64))
         assert n / every / 2 < sums.rows < 3 * n / every
+
+
+@pytest.mark.parametrize("loss", [LogisticLoss(), LogisticLoss(cap=0.7), SoftmaxLoss(3)], ids=str)
+def test_a_loss_keeps_all_that_kernels_read_of_it(loss, monkeypatch):
+    """Two threads that make the exponential's tables at once make two, and the cache keeps one of them."""
+    made = compiled.exponential_tables
+    monkeypatch.setattr(compiled, "exponential_tables", lambda space: [one.copy() for one in made(space)])
+    described = compiled._described(loss)
+    limits, shapes, tables = described.kept
+    kept = {"limits": limits, "shapes": shapes, **tables}
+    read = [name for name, kind in described._fields_ if kind is ctypes.c_void_p]
+    assert {name: getattr(described, name) for name in read if name not in ("slopes", "bends")} == {
+        name: array.ctypes.data for name, array in kept.items()
+    }

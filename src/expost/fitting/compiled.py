@@ -75,7 +75,7 @@ def compiles(loss: RecordLoss, *, several: bool = True, own: bool = False) -> bo
 def _described(loss: Any) -> kernels.Loss:
     """A loss as kernels read it."""
     names = ("coarse_high", "coarse_low", "fine_high", "fine_low", "fine")
-    tables = {name: table.ctypes.data for name, table in zip(names, exponential_tables(HERE), strict=True)}
+    tables = dict(zip(names, exponential_tables(HERE), strict=True))
     capped = getattr(loss, "corner", None) is not None
     if isinstance(loss, SoftmaxLoss):
         kind = _CAPPED_SOFTMAX if capped else _SOFTMAX
@@ -89,9 +89,10 @@ def _described(loss: Any) -> kernels.Loss:
         limits=limits.ctypes.data,
         shapes=shapes.ctypes.data,
         absolute=_errors(loss)[1],
-        **tables,
+        **{name: table.ctypes.data for name, table in tables.items()},
     )
-    described.kept = limits, shapes  # as long as kernels can read them
+    # As long as kernels can read them. Of two threads that make tables at once a cache keeps those of one.
+    described.kept = limits, shapes, tables
     return described
 
 
