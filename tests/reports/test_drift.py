@@ -19,7 +19,7 @@ from expost.privacy.precision import Precision
 from expost.reports.base import Scope, Shares
 from expost.reports.evaluate import TightReader
 from expost.reports.forgotten import Forgotten
-from expost.reports.intervals import Determinant, gradient_factors, reach_factors
+from expost.reports.intervals import Determinant, gradient_factors, noise_factors, reach_factors
 from expost.reports.laws import Across, Chi, Drift
 from expost.reports.several import sum_noise
 from expost.reports.total import ellipse_stretch, report_cost, statistics_shift, whole_noise, whole_parts
@@ -104,6 +104,18 @@ def test_shifts_are_those_at_the_exact_minimiser_with_the_errors_of_what_is_comp
     np.testing.assert_allclose(report_cost(release, records, Scope(7), 0.05, drift), cost, rtol=1e-9)
 
 
+def test_rows_that_are_not_known_add_to_the_shift_of_the_statistics():
+    """They move the statistics in the direction that is worst for the record."""
+    release, some = release_of("adaptive"), Forgotten(3, 0.5)
+    records, drift = some_records(release)[0], Drift.of(release)
+    bend = BETA * math.hypot(math.sqrt(0.5) / SIGMAS["sigma_hessian"], 1.0 / SIGMAS["sigma_eigenvalue"])
+    more = 1.5 * math.hypot(NORM / SIGMAS["sigma_gradient"], bend)
+    shift = statistics_shift(release, records, drift) + more
+    cost = 0.5 * shift**2 + shift * stats.norm.isf(0.025)
+    found = TightReader(release, 0.05, Scope(None), forgotten=some).read(records, (True,))
+    np.testing.assert_allclose(found.report_cost, cost, rtol=1e-9)
+
+
 def test_errors_that_do_not_lie_along_a_row_are_paid_apart():
     for report, error in (("leverage", 0.0), ("adaptive", 2.0 * ERROR)):
         release = release_of(report)
@@ -145,6 +157,28 @@ def test_at_corners_the_noise_of_a_whole_release_is_what_it_is_on_average_beyond
     assert every.model == pytest.approx(average_beyond(Chi(D), 0.025, 4.0 * steep), rel=1e-8)
     assert every.statistics == pytest.approx(average_beyond(Chi(10 + D), 0.025, 4.0 * curved), rel=1e-8)
     assert (every.apart, every.rest) == (True, 0.0)
+
+
+def test_at_corners_what_printing_changes_is_paid_besides_the_noise():
+    """A share of 1/1024 of the failure is for the solver's error; steepness and curvatures change too."""
+    corners = Corners(np.full(D, 0.01), np.full(D, -np.inf), np.full(D, np.inf))
+    release = replace(release_of("independent"), corners=corners)
+    drift, share = Drift(curvature=0.02, slope=0.25), 2.0**-10
+    for law, weight, parts, scope in ((None, 1, 1.0, 5), (Across(3, 1.5), 3, 2.0, 5), (None, 2, 2.0, "all")):
+        along, error = (Chi(D), Chi(D)) if scope == "all" else (law or Chi(1), Chi(1))
+        stretch, each = 1.0 if law is None else 1.5, 0.05 / (1 if scope == "all" else scope)
+        largest = parts * weight * stretch * NORM / SIGMAS["sigma"] / (1.0 - share)
+        reach = average_beyond(along, (1.0 - share) * each, largest)
+        # The solver's multiple is above 20, where the average is bounded in closed form.
+        steep = parts * SOLVER / share
+        solver = math.sqrt(error.freedom) + 0.5 * steep - math.log(share * each) / steep
+        slope = 0.25 * stretch
+        rest = SOLVER * solver + reach * slope + 0.5 * (slope**2 + SOLVER**2)
+        rest += 2.0 * 0.02 * weight * BETA / L2
+        found = noise_factors(release, Scope(scope), 0.05, drift, law, weight, parts)
+        assert found.norm == pytest.approx(reach, rel=1e-8)
+        assert (found.norm1, found.slope) == (None, slope)
+        assert found.rest == pytest.approx(rest, rel=1e-8)
 
 
 def test_statistics_are_one_more_direction_of_a_person():

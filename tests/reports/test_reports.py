@@ -11,7 +11,7 @@ from problems import CASES, linear_records, rows_in_ball, with_intercept
 from expost.exceptions import ParameterError
 from expost.privacy.scales import REPORT_KINDS, NoiseScales
 from expost.reports import evaluate
-from expost.reports.base import Interval
+from expost.reports.base import Interval, Scope
 from expost.reports.evaluate import sum_of_terms
 
 KINDS = ("independent", "leverage", "dependent", "adaptive")
@@ -191,6 +191,33 @@ def test_as_many_records_as_are_covered_can_be_asked_about():
     assert len(few.total) == 50
     # The Hessian's event is one for all records, so only the rest of the failure probability is shared.
     assert np.all(few.upper <= apart.upper)
+
+
+@pytest.mark.parametrize("simultaneous", [None, 300, "all"])
+def test_bounds_say_how_sure_they_are_and_of_what(simultaneous):
+    made = problem("independent")
+    release, _ = made.fit(0)
+    found = bounds(made, release, confidence=0.9, simultaneous=simultaneous)
+    assert found.confidence == pytest.approx(0.9, rel=1e-14)
+    assert found.scope == Scope(simultaneous)
+    assert bounds(made, release).confidence == pytest.approx(0.95, rel=1e-14)
+
+
+def test_terms_that_may_vanish_reach_to_zero_from_both_sides():
+    """A term that is surely positive, or surely negative, is not when its weight is unknown."""
+    ends = {"positive": (0.25, 0.75), "negative": (-3.0, -2.0), "both": (-0.5, 0.125)}
+    sure = {name: Interval(np.array([low]), np.array([high])) for name, (low, high) in ends.items()}
+    for one, other in (("positive", "negative"), ("negative", "both"), ("both", "positive")):
+        found = sum_of_terms(sure[one], np.array([0.5]), sure[other], each_may_vanish=True)
+        low = min(ends[one][0], 0.0) + min(ends[other][0], 0.0)
+        high = max(ends[one][1], 0.0) + max(ends[other][1], 0.0) + 0.5
+        assert found.low[0] == 0.0
+        assert found.high[0] == pytest.approx(max(high, -low), rel=1e-10)
+    known = sum_of_terms(sure["positive"], np.array([0.5]), sure["both"])
+    assert known.low[0] == pytest.approx(0.25 + 0.5 - 0.5, rel=1e-10)
+    # Nothing below is known of one that is surely positive either.
+    positive = sum_of_terms(sure["positive"], np.array([0.0]), sure["positive"], each_may_vanish=True)
+    assert positive.low[0] == 0.0
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])

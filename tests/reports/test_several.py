@@ -11,9 +11,9 @@ from scipy import stats
 
 import expost
 from expost.exceptions import ParameterError, PublicationError
-from expost.reports.base import Scope
+from expost.reports.base import Scope, Shares
 from expost.reports.evaluate import evaluate
-from expost.reports.several import Shifts, evaluate_several, sum_noise, together
+from expost.reports.several import Shifts, SumNoise, _allowed, evaluate_several, sum_noise, together
 
 MEMBERS = 25
 FAILURES = (0.2, 0.05)
@@ -115,6 +115,17 @@ def test_one_that_outweighs_the_others_is_added_up():
     assert sum_noise(releases[1:], 0.05, Scope(None)).quantile == pytest.approx(stats.chi.isf(0.05, 4))
 
 
+@pytest.mark.parametrize("rows", [1, 2, 3, 5])
+def test_each_row_has_a_normal_of_each_publication(rows):
+    """As many as there are coefficients at most, here three, and one more where statistics are published."""
+    kinds = ("independent", "leverage", "leverage", "leverage")
+    releases = [published(kind).release for kind in kinds]
+    shares = sum(Shares.of(kind, 0.05 / 4).whole for kind in kinds)
+    found = sum_noise(releases, 0.05, Scope(7), rows)
+    assert found is not None
+    assert found.quantile == pytest.approx(stats.chi.isf(shares / 7, 4 * min(rows, 3) + 3), rel=1e-9)
+
+
 def test_more_records_more_confidence_and_ignorance_cost_more():
     several = [published("independent"), published("leverage")]
     once = expost.total(several, TABLE, LABELS, member=True)
@@ -164,6 +175,13 @@ def test_streams_that_end_apart_have_no_total():
     assert len(list(together([iter([part, part]), iter([part, part])]))) == 2
     with pytest.raises(ParameterError, match="`publications` must be ones that read the same records"):
         list(together([iter([part, part]), iter([part])]))
+
+
+def test_the_bound_of_a_sum_is_widened_by_a_share_of_it(monkeypatch):
+    """By as much as rounding could move the sum."""
+    monkeypatch.setitem(_allowed.__globals__, "SLACK", 0.01)
+    found = _allowed(Shifts(np.array([2.0, 0.0]), np.array([9.0, 0.0])), SumNoise(4.0, 0.5))
+    np.testing.assert_allclose(found, [1.01 * (2.0 + 3.0 * 4.0 + 0.5), 1.01 * 0.5], rtol=1e-14)
 
 
 def test_a_sum_is_bounded_by_its_formula():

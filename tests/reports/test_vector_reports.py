@@ -13,9 +13,11 @@ import expost
 from expost.fitting.release import Release
 from expost.losses import SoftmaxLoss
 from expost.reports import evaluate, intervals
-from expost.reports.laws import NORMAL, Chi, Spread, every_quantile
+from expost.reports.base import Scope
+from expost.reports.evaluate import row_width
+from expost.reports.laws import NORMAL, Across, Chi, Spread, every_quantile
 from expost.reports.records import WEIGHTS
-from expost.reports.total import _law_quantile, ellipse_quantile
+from expost.reports.total import _law_quantile, ellipse_quantile, whole_noise
 
 
 def test_the_spread_of_the_noise_has_the_quantiles_of_its_law():
@@ -123,3 +125,30 @@ def test_one_predictor_is_a_case_of_each_law():
             # The closed form for two normals against the integral for any law.
             general = _law_quantile(stretch, failure, NORMAL)
             assert ellipse_quantile(stretch, failure) == pytest.approx(general, rel=1e-11)
+
+
+def wide_release(columns=60, **changes):
+    """Of three classes at coefficients of zero, with a Hessian that nothing reads here."""
+    plan = expost.calibrate(
+        loss=SoftmaxLoss(3), report="leverage", sigma=4.0, sigma_hessian=2.0, l2=3.0, norm=1.0
+    )
+    plan = replace(plan, precision=None, fit_intercept=False, **changes)
+    return Release(plan, np.zeros(2 * columns), hessian=np.eye(columns if plan.reduced else 2 * columns))
+
+
+def test_every_record_of_several_classes_has_one_noise_and_people_have_the_length_of_all():
+    """A row's gradients lie along it; those of a person with several rows may lie anywhere."""
+    release = wide_release()
+    rows = whole_noise(release, Scope("all"), 0.05)
+    people = whole_noise(release, Scope("all"), 0.05, Across(4))
+    singular = math.sqrt(60) + math.sqrt(2) + math.sqrt(2.0 * math.log(40.0))
+    assert rows.model == pytest.approx(singular, rel=1e-12)
+    assert people.model == pytest.approx(stats.chi.isf(0.025, 120), rel=1e-9)
+    assert people.model > 1.02 * rows.model
+
+
+@pytest.mark.parametrize(("columns", "reduced", "longest"), [(6, True, 6), (6, False, 12), (1, True, 3)])
+def test_a_record_has_as_many_numbers_as_its_factor_in_the_hessian(columns, reduced, longest):
+    """Three columns, one for each class, as long as the Hessian that is read or as there are columns."""
+    records = design_of(np.zeros((3, columns))).labelled(np.zeros(3))
+    assert row_width(wide_release(columns, reduced=reduced), records) == 3 * longest

@@ -16,7 +16,7 @@ from expost.publication.readings import encoded_records
 from expost.reports.base import Scope
 from expost.reports.evaluate import row_width
 from expost.reports.laws import Drift
-from expost.reports.wallet import ChargeReading, first_scale, wallet_bound
+from expost.reports.wallet import ChargeReading, Charges, _bounded, first_scale, wallet_bound
 
 
 @cache
@@ -130,6 +130,17 @@ def test_it_reads_the_files_and_the_record_alone():
     parts = map(np.array, zip(*charges, strict=True))
     scale = first_scale(files[0].release.plan)
     np.testing.assert_allclose(found, wallet_bound(*parts, scale=scale, failure=0.1), rtol=1e-6)
+
+
+def test_a_wallet_is_widened_by_a_share_of_it_and_pays_for_choices(monkeypatch):
+    """By as much as rounding could move the sum; each record has its part of the failure probability."""
+    monkeypatch.setitem(_bounded.__globals__, "SLACK", 0.01)
+    rng = np.random.default_rng(6)
+    charges = [Charges(*rng.random((3, 4))) for _ in range(2)]
+    (found,) = _bounded([iter([one]) for one in charges], Scope(5), 0.3, 0.05, 0.25)
+    parts = map(np.array, zip(*charges, strict=True))
+    expected = 1.01 * wallet_bound(*parts, scale=0.3, failure=0.01) + 0.25
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
 
 
 def test_many_publications_are_worth_a_wallet_and_few_are_not():
