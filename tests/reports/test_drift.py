@@ -19,10 +19,24 @@ from expost.privacy.precision import Precision
 from expost.reports.base import Scope, Shares
 from expost.reports.evaluate import TightReader
 from expost.reports.forgotten import Forgotten
-from expost.reports.intervals import Determinant, gradient_factors, noise_factors, reach_factors
-from expost.reports.laws import Across, Chi, Drift
-from expost.reports.several import sum_noise
-from expost.reports.total import ellipse_stretch, report_cost, statistics_shift, whole_noise, whole_parts
+from expost.reports.intervals import (
+    Determinant,
+    gradient_factors,
+    inner_product,
+    noise_factors,
+    reach_factors,
+)
+from expost.reports.laws import NO_DRIFT, Across, Chi, Drift
+from expost.reports.several import _part, sum_noise
+from expost.reports.total import (
+    ellipse_stretch,
+    largest_curved,
+    largest_shifts,
+    report_cost,
+    statistics_shift,
+    whole_noise,
+    whole_parts,
+)
 
 D, NORM, L2, ROWS = 4, 1.5, 0.7, 1000
 SIGMAS = {"sigma": 3.0, "sigma_gradient": 5.0, "sigma_hessian": 0.8, "sigma_eigenvalue": 1.1}
@@ -131,6 +145,34 @@ def test_errors_that_do_not_lie_along_a_row_are_paid_apart():
     assert noise.rest == pytest.approx(8.1 * (SOLVER + 2.0 * ERROR), rel=1e-12)
 
 
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("cornered", [False, True])
+@pytest.mark.parametrize("report", ["independent", "adaptive"])
+def test_a_part_of_a_sum_allows_what_its_own_bound_would(report, cornered, rows):
+    """It decides whether bounds are added up. At corners the solver's error is one more normal."""
+    release = release_of(report)
+    release = replace(release, plan=replace(release.plan, max_weight=2.0))
+    if cornered:
+        release = replace(release, corners=Corners(np.full(D, 0.01), np.full(D, -np.inf), np.full(D, np.inf)))
+    law, statistics = None if rows == 1 else Across(3), report == "adaptive"
+    share = 0.05 * (Shares.of(report, 1.0).whole if statistics else 1.0)
+    steep, curved = (2.0 * shift for shift in largest_shifts(release.plan))
+    if cornered:
+        steep, curved = rows * steep, rows * largest_curved(release.plan)
+    if statistics:
+        noise = whole_noise(release, Scope(5), share, law, rows)
+        apart, rest = math.hypot(noise.model * steep, noise.statistics * curved), 8.1 * 2.0 * ERROR
+    else:
+        apart = noise_factors(release, Scope(5), share, NO_DRIFT, law, rows).norm * steep
+        rest = 0.0 if cornered else 8.1 * SOLVER
+    found = _part(release, 0.05, Scope(5), rows, corners=cornered)
+    assert found.share == pytest.approx(share, rel=1e-12)
+    assert found.shifts == pytest.approx((steep, curved), rel=1e-12)
+    assert found.normals == rows + (statistics or cornered)
+    assert found.apart == pytest.approx(apart, rel=1e-12)
+    assert found.rest == pytest.approx(rest, rel=1e-12)
+
+
 def average_beyond(law, failure, largest):
     """The logarithm of the average of exp(a Q) beyond its quantile, divided by a."""
     at = law.quantile(failure)
@@ -181,6 +223,23 @@ def test_at_corners_what_printing_changes_is_paid_besides_the_noise():
         assert found.rest == pytest.approx(rest, rel=1e-8)
 
 
+def test_at_corners_known_and_forgotten_rows_have_half_of_the_noise_each():
+    """Half of the failure and of the noise is for each, and of the latter each of the rows has its part."""
+    corners = Corners(np.full(D, 0.01), np.full(D, -np.inf), np.full(D, np.inf))
+    release = replace(release_of("independent"), corners=corners)
+    drift, (records, rows, slope, curvature) = Drift.of(release), some_records(release)
+    norm = np.linalg.norm(rows, axis=1)
+    length, sigma = np.abs(slope) * norm, SIGMAS["sigma"]
+    determinant = np.log1p(curvature * norm**2 / L2) + 3.0 * math.log1p(0.5 * BETA / L2)
+    quadratic = 0.5 * ((length + 1.5 * NORM) / sigma) ** 2
+    one = noise_factors(release, Scope(None), 0.025, drift, parts=2.0)
+    other = noise_factors(release, Scope(None), 0.025 / 3.0, drift, parts=3.0)
+    product = (one.norm * length + one.slope * length + other.norm * 1.5 * NORM) / sigma + one.rest
+    found = TightReader(release, 0.05, Scope(None), forgotten=Forgotten(3, 0.5)).read(records, (True,))
+    np.testing.assert_allclose(found.upper, determinant + quadratic + product, rtol=1e-9)
+    np.testing.assert_array_equal(found.total, found.upper)
+
+
 def test_statistics_are_one_more_direction_of_a_person():
     found = whole_noise(release_of("leverage"), Scope(5), 0.05, Across(3))
     assert found.model == pytest.approx(Across(4).quantile(0.01), rel=1e-12)
@@ -220,6 +279,26 @@ def test_quantiles_are_widened_by_the_noise_of_the_output():
     assert got.norm == pytest.approx(stats.chi.isf(0.5 * (failure - share), D) + rest, rel=1e-9)
     tail = 0.5 * (1.0 - (1.0 - 0.5 * (failure - share)) ** (1.0 / D))
     assert got.norm1 == pytest.approx(stats.norm.isf(tail) + rest, rel=1e-9)
+
+
+@pytest.mark.parametrize("member", [True, False])
+def test_intervals_that_miss_each_other_are_both_covered(member):
+    """Of the noisy gradient and of the noise alone; such a gradient is far from what noise can make of it."""
+    release = release_of("adaptive", precision=None)
+    release = replace(release, gradient=1e4 * release.gradient)
+    records, rows, slope, _ = some_records(release)
+    sigma, second = SIGMAS["sigma"], SIGMAS["sigma_gradient"]
+    steep, whole = np.abs(slope) * np.linalg.norm(rows, axis=1), math.hypot(sigma, second)
+    centre = (-1.0 if member else 1.0) * slope * (rows @ release.gradient) / whole**2
+    width = steep * stats.norm.isf(0.01) / sigma
+    narrow = steep * stats.norm.isf(0.02) * second / (sigma * whole)
+    assert np.all(np.abs(centre) > width + narrow)
+    assert np.any(centre > 0.0)
+    assert np.any(centre < 0.0)
+    shares = Shares(0.0, 0.0, 0.0, 0.04, 0.02)
+    found = inner_product(release, records, shares, Scope(None), NO_DRIFT, member=member)
+    np.testing.assert_allclose(found.low, np.minimum(centre - narrow, -width), rtol=1e-9)
+    np.testing.assert_allclose(found.high, np.maximum(centre + narrow, width), rtol=1e-9)
 
 
 def test_the_determinant_pays_for_the_change_of_the_hessian():

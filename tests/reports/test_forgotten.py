@@ -9,6 +9,8 @@ from scipy import stats
 
 import expost
 from expost.exceptions import ParameterError
+from expost.reports.base import Interval
+from expost.reports.forgotten import Forgotten
 from expost.reports.laws import two_sided
 
 KINDS = ("independent", "leverage", "dependent", "adaptive")
@@ -101,6 +103,19 @@ def test_the_formula(rows_per_person):
         + (length * two_sided(0.05) + 2.0 * longest * two_sided(0.025)) / plan.sigma
     )
     assert expected < found < 1.002 * expected  # the printed numbers have a small part of their own
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_forgotten_row_of_several_classes_bends_in_as_many_directions(classes):
+    """By the largest curvature in each of them, which are one fewer than the classes."""
+    plan = expost.calibrate(
+        loss=expost.SoftmaxLoss(classes), sigma=3.0, l2=0.5, norm=1.5, fit_intercept=False
+    )
+    known = Interval(np.array([-0.25, 0.0]), np.array([0.5, 0.75]))
+    more = 3.0 * (classes - 1) * math.log(1.0 + 0.4 * plan.loss.curve.max_curvature * 1.5**2 / 0.5)
+    member, outsider = (Forgotten(3, 0.4).determinant(plan, known, member=side) for side in (True, False))
+    np.testing.assert_allclose((member.low, member.high), (known.low, known.high + more), rtol=1e-12)
+    np.testing.assert_allclose((outsider.low, outsider.high), (known.low - more, known.high), rtol=1e-12)
 
 
 @pytest.mark.parametrize("report", KINDS)

@@ -5,6 +5,7 @@ the stated rate, one-sided, with a false-alarm rate of 1e-6 over the comparisons
 """
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,11 +16,15 @@ from scipy import stats
 
 import expost
 from expost import research
+from expost.data.blocks import Block
 from expost.data.ranges import AskedRanges
 from expost.exceptions import DomainError, ExpostError, ParameterError
 from expost.fitting.choose import choose_ranges
+from expost.fitting.release import Release
 from expost.losses import SoftmaxLoss
+from expost.losses.corners import Corners
 from expost.reports.base import Scope
+from expost.reports.evaluate import rows_counted
 from expost.reports.intervals import inner_product, noise_factors
 from expost.reports.laws import NO_DRIFT, Across, conditional_quantile, two_sided
 
@@ -143,6 +148,22 @@ def test_a_report_for_some_of_her_rows_is_no_report_for_her():
         whole += hers > every.upper[0]
     assert short > 15  # of 60, where 3 would be 5%
     assert whole <= stats.binom.isf(1e-6, 60, 0.05)
+
+
+@pytest.mark.parametrize("unit", ["person", "row"])
+def test_rows_that_repeat_count_once_but_for_families_at_corners(unit):
+    """A row of no weight is as her first. At corners a family's noise depends on how much it weighs."""
+    plan = expost.calibrate(loss="logistic", sigma=2.0, l2=2.0, unit=unit)
+    release = Release(plan, np.zeros(2))
+    corners = Corners(np.full(2, 0.1), np.full(2, -np.inf), np.full(2, np.inf))
+    one, other, third = [0.1, 0.2], [0.3, 0.2], [0.1, 0.5]
+    rows = np.array([[one, one, one], [one, other, one], [one, other, third], [third, other, third]])
+    weights = np.array([[1.0, 1.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0], [1.0, 1.0, 1.0]])
+    for given, counts in ((None, [1, 2, 3, 2]), (weights.ravel(), [1, 1, 2, 2])):
+        block = Block(rows.reshape(12, 2), np.zeros(12), given)
+        assert rows_counted(release, block, 3).tolist() == counts
+        counts = [3, 3, 3, 3] if unit == "row" else counts
+        assert rows_counted(replace(release, corners=corners), block, 3).tolist() == counts
 
 
 def test_one_row_is_a_row():

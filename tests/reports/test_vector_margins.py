@@ -19,7 +19,7 @@ from expost.losses import SoftmaxLoss
 from expost.privacy.scales import NoiseScales
 from expost.reports.base import Scope, Shares, form_quantile, goe_quantile
 from expost.reports.intervals import Determinant
-from expost.reports.laws import NORMAL, Chi, Spread
+from expost.reports.laws import NORMAL, Across, Chi, Spread
 from expost.reports.records import mixtures, records_of
 from expost.reports.total import ellipse_quantile
 
@@ -182,6 +182,23 @@ def test_a_fixed_record_needs_as_many_dimensions_as_it_has_predictors():
             many = form_quantile(60, failure, Scope(10**12), outputs)
             assert one < many <= goe_quantile(60, failure)
             assert form_quantile(60, failure, Scope("all"), outputs) == goe_quantile(60, failure)
+
+
+def test_the_margin_is_that_of_the_matrix_that_is_measured():
+    """Of one direction where it is reduced, of every linear predictor where it is whole, or of a person's."""
+    rng, shares = np.random.default_rng(3), Shares(0.04, 0.01, 0.0, 0.0, 0.0)
+    for reduced, law, directions in (
+        (False, None, 2),
+        (True, None, 1),
+        (False, Across(4), 4),
+        (True, Across(2), 2),
+    ):
+        release = Setting(reduced=reduced, sigma=0.5).release(True, rng)
+        size = len(release.hessian)
+        quantile = goe_quantile(directions, 0.04) if directions > 1 else math.sqrt(2.0) * stats.norm.isf(0.04)
+        determinant = Determinant(release, shares, Scope(None), law=law)
+        assert determinant.margin == pytest.approx(0.5 * min(quantile, goe_quantile(size, 0.04)), rel=1e-9)
+        assert determinant.upper_margin == pytest.approx(0.5 * goe_quantile(size, 0.01), rel=1e-9)
 
 
 @pytest.mark.long
