@@ -33,6 +33,16 @@ def test_the_margin_is_the_conditional_value_at_risk(largest, failure):
     assert conditional_quantile(NORMAL, failure, 20.0) <= conditional_quantile(NORMAL, failure, 20.1)
 
 
+@pytest.mark.parametrize("law", [NORMAL, Chi(7), Across(3)], ids=str)
+def test_a_margin_of_more_than_twenty_deviations_is_a_larger_one(law):
+    """A length of k normals has at most the exponential moments of one normal around the root of k."""
+    for largest in (20.01, 20.9, 300.0):
+        for failure in (0.5, 1e-6):
+            wanted = math.sqrt(law.freedom) + 0.5 * largest - math.log(failure) / largest
+            assert conditional_quantile(law, failure, largest) == pytest.approx(wanted, rel=1e-14)
+            assert wanted > conditional_quantile(law, failure, 20.0)
+
+
 def test_the_margin_of_the_theory():
     assert conditional_quantile(NORMAL, 0.05, 1.0 / 2.8) == pytest.approx(2.36, abs=0.005)
     assert conditional_quantile(NORMAL, 1e-6, 1.0 / 2.8) == pytest.approx(5.09, abs=0.005)

@@ -1,6 +1,7 @@
 """Bounds as a data frame, in the library that the records came in."""
 
 import builtins
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -39,6 +40,16 @@ def test_rows_keep_the_labels_of_a_pandas_frame():
     bounds = published("leverage").bounds(pd.DataFrame(COLUMNS, index=labels), Y)
     assert bounds.to_frame().index.tolist() == labels
     assert type(bounds.to_frame("pyarrow")) is pa.Table
+
+
+def test_what_is_printed_of_bounds_names_nobody():
+    """Neither the ids of people nor the labels of a frame's rows: who writes a log sees figures."""
+    bounds = published().bounds(pd.DataFrame(COLUMNS, index=[f"Ada {i}" for i in range(len(X))]), Y)
+    assert "Ada" in str(bounds.to_frame())
+    assert "Ada" not in repr(bounds)
+    people = replace(bounds, people=[f"Ada {i}" for i in range(len(X))])
+    assert people.to_frame()["person"].tolist() == people.people
+    assert repr(people) == repr(bounds)
 
 
 def test_a_library_that_is_unknown_or_missing_is_refused_in_one_sentence(monkeypatch):

@@ -232,6 +232,16 @@ def test_unknown_weights_of_people_are_refused():
     assert len(model.publication_.bounds(X, y, sample_weight=np.full(len(X), 0.5), groups=ids).total)
 
 
+def test_no_more_people_are_asked_about_than_are_covered_together():
+    """People are counted, not their rows."""
+    (model,), X, y, ids = publications("person", 1)
+    bounds, count = model.publication_.bounds, len(set(ids.tolist()))
+    assert count < len(ids)
+    assert len(bounds(X, y, groups=ids, simultaneous=count).total) == count
+    with pytest.raises(ParameterError, match="`simultaneous` must be at least the number of records"):
+        bounds(X, y, groups=ids, simultaneous=count - 1)
+
+
 def test_research_knows_people():
     X, y, ids = people(4)
     plan = expost.calibrate(loss="logistic", sigma=2.0, l2=2.0, unit="person")
