@@ -14,7 +14,7 @@ from expost.fitting.release import Release
 from expost.losses.corners import Corners
 from expost.privacy.plan import Plan
 from expost.privacy.scales import NoiseScales
-from expost.reports.laws import NORMAL, Across, Chi, conditional_quantile
+from expost.reports.laws import NORMAL, Across, Chi, Spread, conditional_quantile
 
 
 @pytest.mark.parametrize("largest", [1e-3, 0.36, 1.85, 12.0])
@@ -33,12 +33,12 @@ def test_the_margin_is_the_conditional_value_at_risk(largest, failure):
     assert conditional_quantile(NORMAL, failure, 20.0) <= conditional_quantile(NORMAL, failure, 20.1)
 
 
-@pytest.mark.parametrize("law", [NORMAL, Chi(7), Across(3)], ids=str)
+@pytest.mark.parametrize("law", [NORMAL, Chi(7), Across(3), Spread(3)], ids=str)
 def test_a_margin_of_more_than_twenty_deviations_is_a_larger_one(law):
     """A length of k normals has at most the exponential moments of one normal around the root of k."""
     for largest in (20.01, 20.9, 300.0):
         for failure in (0.5, 1e-6):
-            wanted = math.sqrt(law.freedom) + 0.5 * largest - math.log(failure) / largest
+            wanted = math.sqrt(getattr(law, "freedom", 1)) + 0.5 * largest - math.log(failure) / largest
             assert conditional_quantile(law, failure, largest) == pytest.approx(wanted, rel=1e-14)
             assert wanted > conditional_quantile(law, failure, 20.0)
 

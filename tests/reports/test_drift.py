@@ -16,7 +16,7 @@ import expost
 from expost.fitting.release import Release
 from expost.losses.corners import Corners
 from expost.privacy.precision import Precision
-from expost.reports.base import Scope, Shares
+from expost.reports.base import Interval, Scope, Shares
 from expost.reports.evaluate import TightReader
 from expost.reports.forgotten import Forgotten
 from expost.reports.intervals import (
@@ -95,6 +95,30 @@ def test_a_large_change_of_the_hessian_is_the_exponential_of_its_rate():
     )
 
 
+def test_at_corners_the_noise_of_the_output_may_be_longer_and_moves_what_is_at_a_kink():
+    """A probability of 1e-40 is left, and each coefficient at a kink may be as far from it as the window."""
+    corners = Corners(np.full(D, 0.01), np.full(D, -np.inf), np.full(D, np.inf))
+    release = replace(
+        release_of("independent"), corners=corners, coefficients=np.array([0.3, 0.0, 0.0, -0.2])
+    )
+    length = (
+        Drift.of(release, 3).slope * SIGMAS["sigma"] / (3.0 * BETA) - 0.016 * math.sqrt(2.0)
+    ) / 1e-3 - 1.0
+    assert stats.chi.logsf(length, D) == pytest.approx(math.log(1e-40), rel=1e-9)
+    change = NORM * 1e-3 * (length + 1.0 + 16.0 * math.sqrt(2.0))
+    assert Drift.of(release, 3).curvature == pytest.approx(2.0 * change, rel=1e-9)
+    assert Drift.of(release).slope == pytest.approx(Drift.of(release, 3).slope / 3.0, rel=1e-12)
+
+
+def test_what_has_one_curvature_changes_none_and_a_change_beyond_doubles_is_cut():
+    plan = expost.calibrate(loss="squared", sigma=3.0, l2=L2, norm=NORM, fit_intercept=False)
+    drift = Drift.of(Release(replace(plan, precision=PRINTED), np.full(D, 0.3)))
+    assert drift.curvature == 0.0
+    assert drift.slope > 0.0
+    far = Drift.of(release_of("adaptive", precision=replace(PRINTED, output_noise=1e3)))
+    assert far.curvature == math.expm1(700.0)
+
+
 @pytest.mark.parametrize("report", ["leverage", "adaptive"])
 def test_shifts_are_those_at_the_exact_minimiser_with_the_errors_of_what_is_computed(report):
     release = release_of(report)
@@ -160,10 +184,10 @@ def test_a_part_of_a_sum_allows_what_its_own_bound_would(report, cornered, rows)
     if cornered:
         steep, curved = rows * steep, rows * largest_curved(release.plan)
     if statistics:
-        noise = whole_noise(release, Scope(5), share, law, rows)
+        noise = whole_noise(release, Scope(5), share, law, rows, 1.0)
         apart, rest = math.hypot(noise.model * steep, noise.statistics * curved), 8.1 * 2.0 * ERROR
     else:
-        apart = noise_factors(release, Scope(5), share, NO_DRIFT, law, rows).norm * steep
+        apart = noise_factors(release, Scope(5), share, NO_DRIFT, law, rows, 1.0).norm * steep
         rest = 0.0 if cornered else 8.1 * SOLVER
     found = _part(release, 0.05, Scope(5), rows, corners=cornered)
     assert found.share == pytest.approx(share, rel=1e-12)
@@ -263,6 +287,16 @@ def test_forgotten_rows_add_to_a_total_what_their_theorem_says():
         np.testing.assert_allclose(some.whole(release, known, scope, 0.05), squares + more, rtol=1e-12)
 
 
+def test_forgotten_rows_widen_the_third_term_to_both_sides():
+    """By their length together, and the noise along each of them with its share of the failure."""
+    release, some = release_of("adaptive"), Forgotten(3, 0.5)
+    known, drift = Interval(np.array([-1.0, 0.25]), np.array([2.0, 0.5])), Drift.of(release)
+    reached = noise_factors(release, Scope(4), 0.05 / 3, drift, parts=3.0).norm
+    more = 1.5 * NORM * reached / SIGMAS["sigma"]
+    found = some.product(release, known, Scope(4), 0.05, drift)
+    np.testing.assert_allclose((found.low, found.high), (known.low - more, known.high + more), rtol=1e-12)
+
+
 def test_quantiles_are_widened_by_the_noise_of_the_output():
     release = release_of("adaptive")
     drift, plan, failure = Drift.of(release), release.plan, 0.05
@@ -270,7 +304,7 @@ def test_quantiles_are_widened_by_the_noise_of_the_output():
     quantile, rest = stats.norm.isf(0.5 * (failure - share) / 9), stats.norm.isf(0.5 * share / 9) + 2.0**-10
     got = reach_factors(Scope(9), failure, D, drift, plan.loss)
     assert got.norm == pytest.approx(quantile + drift.tilt * rest, rel=1e-9)
-    assert got.norm1 is None
+    assert (got.norm1, got.slope, got.rest) == (None, 0.0, 0.0)
     unit = math.hypot(SIGMAS["sigma"], SIGMAS["sigma_gradient"]) / SIGMAS["sigma_gradient"]
     measured = gradient_factors(Scope(9), failure, D, drift, plan)
     assert measured.norm == pytest.approx(quantile + unit * drift.tilt * rest, rel=1e-9)
@@ -279,6 +313,19 @@ def test_quantiles_are_widened_by_the_noise_of_the_output():
     assert got.norm == pytest.approx(stats.chi.isf(0.5 * (failure - share), D) + rest, rel=1e-9)
     tail = 0.5 * (1.0 - (1.0 - 0.5 * (failure - share)) ** (1.0 / D))
     assert got.norm1 == pytest.approx(stats.norm.isf(tail) + rest, rel=1e-9)
+
+
+def test_at_corners_an_interval_is_that_of_the_noise_and_of_what_printing_changes():
+    corners = Corners(np.full(D, 0.01), np.full(D, -np.inf), np.full(D, np.inf))
+    release = replace(release_of("independent"), corners=corners)
+    records, rows, slope, _ = some_records(release)
+    length, drift = np.abs(slope) * np.linalg.norm(rows, axis=1), Drift(slope=0.25)
+    factors = noise_factors(release, Scope(None), 0.02, drift, None, 1, 1.0)
+    width = (factors.norm + 0.25) * length / SIGMAS["sigma"] + factors.rest
+    for member in (True, False):
+        shares = Shares(0.0, 0.0, 0.0, 0.0, 0.02)
+        found = inner_product(release, records, shares, Scope(None), drift, member=member)
+        np.testing.assert_allclose((found.low, found.high), (-width, width), rtol=1e-12)
 
 
 @pytest.mark.parametrize("member", [True, False])

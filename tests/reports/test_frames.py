@@ -1,7 +1,8 @@
 """Bounds as a data frame, in the library that the records came in."""
 
 import builtins
-from dataclasses import replace
+import re
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 from publications import X, Y, published
 
 from expost.exceptions import ParameterError
+from expost.reports.base import Figures
 
 NAMES = ["a", "b"]
 COLUMNS = dict(zip(NAMES, X.T, strict=True))
@@ -50,6 +52,32 @@ def test_what_is_printed_of_bounds_names_nobody():
     people = replace(bounds, people=[f"Ada {i}" for i in range(len(X))])
     assert people.to_frame()["person"].tolist() == people.people
     assert repr(people) == repr(bounds)
+
+
+def test_bounds_stay_as_they_are_and_are_themselves_alone():
+    """Two of them are not compared number by number, so that they can be kept in a set."""
+    bounds = published().bounds(X, Y)
+    assert len({bounds, bounds, replace(bounds)}) == 2
+    with pytest.raises(FrozenInstanceError):
+        bounds.confidence = 0.99
+
+
+@pytest.mark.parametrize("count", [1, 10, 12, 60])
+def test_a_notebook_shows_ten_records_and_how_many_more_there_are(count):
+    bounds = published("leverage").bounds(X[:count], Y[:count])
+    html = bounds._repr_html_()
+    for record in range(count):
+        figures = "".join(f'<td class="figure">{figure[record]:.4f}</td>' for figure in bounds.figures)
+        row = re.search(rf"<th[^>]*>{record + 1}</th>\s*{re.escape(figures)}", html)
+        assert (row is not None) == (record < 10)
+    more, said = f"{count - 10:,} more records: to_frame() has them all.", bounds.scope.sentence(0.95)
+    assert (more in html) == (count > 10)
+    assert said in html
+    assert count <= 10 or html.index(more) < html.index(said)
+
+
+def test_no_records_have_four_empty_figures():
+    assert [len(figure) for figure in Figures.joined([])] == [0, 0, 0, 0]
 
 
 def test_a_library_that_is_unknown_or_missing_is_refused_in_one_sentence(monkeypatch):

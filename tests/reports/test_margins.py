@@ -216,6 +216,47 @@ def test_the_largest_shifts_are_those_of_the_worst_records(kind):
         assert ellipse_stretch(plan) == pytest.approx((3.0 * curved / steep) ** -0.4, rel=1e-12)
 
 
+def test_the_ellipse_is_stretched_between_once_and_four_times():
+    """And not at all where no slope is the largest."""
+    for sigma, stretch in ((1e-3, 1.0), (1e3, 4.0)):
+        scales = {"sigma": 4.0, "sigma_hessian": sigma}
+        assert ellipse_stretch(expost.calibrate(report="leverage", l2=0.3, norm=1.0, **scales)) == stretch
+    plan = expost.calibrate(loss="squared", sigma=1.0, l2=1.0)
+    assert ellipse_stretch(plan) == 1.0
+    assert largest_shifts(plan) == (np.inf, np.inf)
+
+
+def test_a_noisy_eigenvalue_bounds_the_determinant_of_one_coefficient():
+    """It is the Hessian itself there, so that the larger of the two lower bounds is read."""
+    scales = {"sigma": 4.0, "sigma_gradient": 4.0, "sigma_hessian": 0.2, "sigma_eigenvalue": 0.1}
+    plan = expost.calibrate(report="adaptive", l2=0.3, norm=1.0, fit_intercept=False, **scales)
+    plan = replace(plan, precision=None)
+    records = linear_records(np.array([[1.0], [-0.5]]), np.ones(2), np.array([0.25, 0.1]))
+    bend, shares = np.array([0.25, 0.1]) * np.array([1.0, 0.25]), Shares(0.04, 0.01, 0.03, 0.0, 0.9)
+    below = 2.0 - np.sqrt(2.0) * stats.norm.isf(0.04) * 0.2
+    for eigenvalue in (3.0, 1.0):
+        release = Release(plan, np.zeros(1), hessian=np.array([[2.0]]), eigenvalue=eigenvalue)
+        determinant = Determinant(release, shares, Scope(None))
+        floor = max(below, eigenvalue - stats.norm.isf(0.03) * 0.1)
+        member, outsider = (determinant.bound(records, member=side) for side in (True, False))
+        np.testing.assert_allclose(member.high, -np.log1p(-bend / floor), rtol=1e-7)
+        np.testing.assert_allclose(outsider.low, -np.log1p(bend / floor), rtol=1e-7)
+
+
+def test_a_hessian_that_is_nearly_singular_has_no_lower_end():
+    """Below a share of 1e-12 of the largest eigenvalue, a positive one is a matter of rounding."""
+    scales = {"sigma": 4.0, "sigma_hessian": 1e-9}
+    plan = expost.calibrate(report="leverage", l2=0.3, norm=1.0, fit_intercept=False, **scales)
+    plan = replace(plan, precision=None)
+    for smallest, largest, known in ((1e-4, 1e9, False), (1e-2, 1e9, True), (1e-9, 1e-3, True)):
+        release = Release(plan, np.zeros(2), hessian=np.diag([smallest, largest]))
+        determinant = Determinant(release, Shares.of("leverage", 0.05), Scope(None))
+        assert (determinant.upper is not None) == known
+    pencil = mixtures(np.eye(2), np.array([1e-4, 1e9]), 0.3, 1.0, WEIGHTS)
+    assert 1.0 not in pencil.weights
+    assert 1.0 in mixtures(np.eye(2), np.array([1e-2, 1e9]), 0.3, 1.0, WEIGHTS).weights
+
+
 def test_the_smallest_leverage_of_one_coefficient_is_its_formula():
     """There is one direction, so the margin of all directions is the normal quantile."""
     scales = {"sigma": 4.0, "sigma_hessian": 0.2}

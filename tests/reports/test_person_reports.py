@@ -6,6 +6,7 @@ the stated rate, one-sided, with a false-alarm rate of 1e-6 over the comparisons
 
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,8 @@ from scipy import stats
 import expost
 from expost import research
 from expost.data.blocks import Block
+from expost.data.choices import Choice
+from expost.data.people import People
 from expost.data.ranges import AskedRanges
 from expost.exceptions import DomainError, ExpostError, ParameterError
 from expost.fitting.choose import choose_ranges
@@ -24,8 +27,8 @@ from expost.fitting.release import Release
 from expost.losses import SoftmaxLoss
 from expost.losses.corners import Corners
 from expost.reports.base import Scope
-from expost.reports.evaluate import rows_counted
-from expost.reports.intervals import inner_product, noise_factors
+from expost.reports.evaluate import rows_counted, spent_on_choices
+from expost.reports.intervals import inner_product, noise_factors, weight_of
 from expost.reports.laws import NO_DRIFT, Across, conditional_quantile, two_sided
 
 CONFIDENCES = (0.5, 0.8, 0.95)
@@ -51,6 +54,8 @@ def test_quantiles_of_people():
     found = np.array([Across(rows).quantile(0.05) for rows in (1, 2, 3, 5, 10)])
     assert (np.ceil(100 * found) / 100).tolist() == [1.96, 2.04, 2.11, 2.25, 2.57]
     assert Across(1).quantile(0.05) == two_sided(0.05)
+    at = np.array([0.0, 0.5, 2.0])
+    np.testing.assert_allclose(Across(1).tail(at), 2.0 * stats.norm.sf(at), rtol=1e-14)
 
 
 @pytest.mark.parametrize("freedom", [2, 3, 7])
@@ -158,12 +163,38 @@ def test_rows_that_repeat_count_once_but_for_families_at_corners(unit):
     corners = Corners(np.full(2, 0.1), np.full(2, -np.inf), np.full(2, np.inf))
     one, other, third = [0.1, 0.2], [0.3, 0.2], [0.1, 0.5]
     rows = np.array([[one, one, one], [one, other, one], [one, other, third], [third, other, third]])
-    weights = np.array([[1.0, 1.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0], [1.0, 1.0, 1.0]])
-    for given, counts in ((None, [1, 2, 3, 2]), (weights.ravel(), [1, 1, 2, 2])):
+    weights = np.array([[0.5, 0.5, 0.5], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0], [0.5, 0.5, 0.5]])
+    known = (None, [1, 2, 3, 2]), (weights.ravel(), [1, 1, 2, 2]), (np.zeros(12), [1, 1, 1, 1])
+    for given, counts in known:
         block = Block(rows.reshape(12, 2), np.zeros(12), given)
         assert rows_counted(release, block, 3).tolist() == counts
         counts = [3, 3, 3, 3] if unit == "row" else counts
         assert rows_counted(replace(release, corners=corners), block, 3).tolist() == counts
+
+
+def test_what_a_record_weighs_in_its_unit():
+    """Rows of a person share a weight of 1, which counts twice where some leave and others enter."""
+    person, row = (
+        expost.calibrate(loss="logistic", sigma=2.0, l2=2.0, unit=unit) for unit in ("person", "row")
+    )
+    assert [weight_of(person, 3), weight_of(person, 3, mixed=True)] == [1, 2]
+    assert [weight_of(row, 3), weight_of(row, 3, mixed=True)] == [3, 3]
+
+
+def test_a_choice_costs_every_row_of_a_family_also_those_that_nobody_remembers():
+    """A promise to rows is one to each of them, and a promise to people holds for all rows of one."""
+    choices = [
+        Choice(candidates=(1.0, 2.0), place=0, epsilon=epsilon, unit=unit, id=name * 64)
+        for epsilon, unit, name in ((0.25, "row", "a"), (0.5, "person", "b"), (0.25, "row", "a"))
+    ]
+    releases = [SimpleNamespace(choices=choices[:2]), SimpleNamespace(choices=choices[2:])]
+    family = People(np.array([0, 0, 0, 1]), np.array(["f", "g"]))
+    costs = {None: 0.75, family: [1.25, 0.75], replace(family, forgotten=2): [1.75, 1.25]}
+    costs |= {replace(family, mixed=True): [1.75, 1.25], replace(family, named=False): 0.75}
+    for people_of_it, cost in costs.items():
+        found = spent_on_choices(releases, SimpleNamespace(people=people_of_it))
+        np.testing.assert_allclose(found, cost, rtol=1e-14)
+    assert spent_on_choices(releases) == 0.75
 
 
 def test_one_row_is_a_row():

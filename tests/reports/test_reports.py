@@ -203,6 +203,28 @@ def test_bounds_say_how_sure_they_are_and_of_what(simultaneous):
     assert bounds(made, release).confidence == pytest.approx(0.95, rel=1e-14)
 
 
+def test_no_more_records_than_a_trillion_are_covered_together():
+    assert Scope.of(10**12).each(0.5) == pytest.approx(5e-13, rel=1e-14)
+    with pytest.raises(ParameterError, match="`simultaneous` must be at most 1e12"):
+        Scope.of(10**12 + 1)
+
+
+def test_what_a_confidence_is_about_is_said():
+    said = {None: "a record fixed before the publication", 7: "7 records at once"}
+    for simultaneous, words in (said | {"all": "all possible records at once"}).items():
+        assert Scope(simultaneous).sentence(0.9).endswith(f"with confidence 0.9, for {words}.")
+
+
+def test_where_a_term_is_beyond_doubles_nothing_is_known_and_nothing_is_a_plain_zero():
+    none = np.zeros(1)
+    with np.errstate(invalid="ignore"):
+        found = sum_of_terms(Interval(none, none), np.array([np.inf]), Interval(none, none))
+    assert (found.low[0], found.high[0]) == (0.0, np.inf)
+    found = sum_of_terms(Interval(-none, none), none, Interval(-none, none))
+    assert (found.low[0], found.high[0]) == (0.0, 0.0)
+    assert not np.signbit(found.high[0])
+
+
 def test_terms_that_may_vanish_reach_to_zero_from_both_sides():
     """A term that is surely positive, or surely negative, is not when its weight is unknown."""
     ends = {"positive": (0.25, 0.75), "negative": (-3.0, -2.0), "both": (-0.5, 0.125)}

@@ -1,6 +1,7 @@
 """What several publications cost one record together: covered, and less than adding up."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,10 +11,13 @@ from publications import X as TABLE, Y as LABELS, published
 from scipy import stats
 
 import expost
+from expost.data.choices import Choice
+from expost.data.people import People
 from expost.exceptions import ParameterError, PublicationError
+from expost.publication.readings import encoded_records
 from expost.reports.base import Scope, Shares
 from expost.reports.evaluate import evaluate
-from expost.reports.several import Shifts, SumNoise, _allowed, evaluate_several, sum_noise, together
+from expost.reports.several import Shifts, SumNoise, _alike, _allowed, evaluate_several, sum_noise, together
 
 MEMBERS = 25
 FAILURES = (0.2, 0.05)
@@ -168,6 +172,43 @@ def test_publications_that_read_different_records_have_no_total(simultaneous):
     assert len(evaluate_several(releases, records, **options)) == len(LABELS)
     with pytest.raises(ParameterError, match="`publications` must be ones that read the same records"):
         evaluate_several(releases, [records[0], shorter], **options)
+
+
+def test_people_of_other_rows_have_no_total():
+    several = [published("independent"), published("leverage")]
+    releases, rows = [one.release for one in several], np.repeat(np.arange(30), 2)
+    records = [encoded_records(one, TABLE, LABELS, groups=rows) for one in several]
+    options = {"confidence": 0.95, "member": True, "simultaneous": None}
+    assert len(evaluate_several(releases, records, **options)) == 30
+    shorter = encoded_records(several[1], TABLE[:58], LABELS[:58], groups=rows[:58])
+    for other in (shorter, encoded_records(several[1], TABLE, LABELS)):
+        with pytest.raises(ParameterError, match="`publications` must be ones that read the same records"):
+            evaluate_several(releases, [records[0], other], **options)
+
+
+def test_records_that_one_publication_spreads_are_not_alike():
+    """What counts is how many rows each record has, where ids were not given."""
+    named = People(np.array([0, 0, 1]), np.array(["a", "b"]))
+    two, three = People.each_alone(4, 2), People.each_alone(4, 3)
+    known = [([None, None], True), ([named, named], True), ([named, None], True), ([two, None], False)]
+    known += [([None, two], False), ([two, two], True), ([two, three], False), ([three, two, two], False)]
+    for people, alike in known:
+        assert _alike([SimpleNamespace(people=one) for one in people]) == alike
+
+
+def test_choices_of_publications_cost_what_they_promise_each_once():
+    several = [published("independent"), published("leverage")]
+    choice, other = (
+        Choice(candidates=(1.0, 2.0), place=0, epsilon=epsilon, id=name * 64)
+        for epsilon, name in ((0.25, "a"), (0.5, "b"))
+    )
+    releases, records = [one.release for one in several], [problem_rows(one) for one in several]
+    options = {"confidence": 0.95, "member": True, "simultaneous": None}
+    plain = evaluate_several(releases, records, **options)
+    chosen = [replace(releases[0], choices=(choice,)), replace(releases[1], choices=(choice, other))]
+    np.testing.assert_allclose(evaluate_several(chosen, records, **options), plain + 0.75, rtol=1e-14)
+    one = [releases[0], replace(releases[1], choices=(other,))]
+    np.testing.assert_allclose(evaluate_several(one, records, **options), plain + 0.5, rtol=1e-14)
 
 
 def test_streams_that_end_apart_have_no_total():
