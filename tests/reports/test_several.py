@@ -11,13 +11,26 @@ from publications import X as TABLE, Y as LABELS, published
 from scipy import stats
 
 import expost
+from expost.data.blocks import Block
 from expost.data.choices import Choice
 from expost.data.people import People
+from expost.data.rows import DenseRows
 from expost.exceptions import ParameterError, PublicationError
 from expost.publication.readings import encoded_records
 from expost.reports.base import Scope, Shares
-from expost.reports.evaluate import evaluate
-from expost.reports.several import Shifts, SumNoise, _alike, _allowed, evaluate_several, sum_noise, together
+from expost.reports.evaluate import TightReader, evaluate
+from expost.reports.records import records_of
+from expost.reports.several import (
+    ShiftReading,
+    Shifts,
+    SumNoise,
+    _alike,
+    _allowed,
+    evaluate_several,
+    sum_noise,
+    together,
+)
+from expost.reports.total import whole_parts
 
 MEMBERS = 25
 FAILURES = (0.2, 0.05)
@@ -186,11 +199,34 @@ def test_people_of_other_rows_have_no_total():
             evaluate_several(releases, [records[0], other], **options)
 
 
+def test_a_shift_is_that_of_the_model_and_of_the_statistics(monkeypatch):
+    """Half of its square is known, with the size of the determinant; rows of one person stay in one block."""
+    release, scope, rng = published("adaptive").release, Scope(None), np.random.default_rng(4)
+    reader, X, y = TightReader(release, 0.05, scope), rows_in_ball(rng, 20, 3), rng.integers(0, 2, 20) * 1.0
+    found = ShiftReading(reader, (False,))(iter([Block(X, y, None)]))
+    records = records_of(release, Block(DenseRows.here(X), y, None), scope)
+    parts = whole_parts(release, records, reader.drift)
+    squared = parts.moved**2 + parts.curved**2
+    known = reader.determinant_size(reader.determinant.bound(records, member=False)) + 0.5 * squared
+    np.testing.assert_allclose(found, (known, squared), rtol=1e-12)
+    reading = ShiftReading(reader.for_people(2), (True, False), 2)
+    whole = reading(iter([Block(X, y, None)]))
+    monkeypatch.setitem(DenseRows.here.__globals__, "_ROOM", 7)
+    np.testing.assert_allclose(reading(iter([Block(X, y, None)])), whole, rtol=1e-12)
+    assert len(whole.known) == 10
+
+
 def test_records_that_one_publication_spreads_are_not_alike():
     """What counts is how many rows each record has, where ids were not given."""
     named = People(np.array([0, 0, 1]), np.array(["a", "b"]))
     two, three = People.each_alone(4, 2), People.each_alone(4, 3)
-    known = [([None, None], True), ([named, named], True), ([named, None], True), ([two, None], False)]
+    known = [
+        ([two], True),
+        ([None, None], True),
+        ([named, named], True),
+        ([named, None], True),
+        ([two, None], False),
+    ]
     known += [([None, two], False), ([two, two], True), ([two, three], False), ([three, two, two], False)]
     for people, alike in known:
         assert _alike([SimpleNamespace(people=one) for one in people]) == alike

@@ -2,20 +2,27 @@
 
 import math
 import warnings
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
+from problems import rows_in_ball
 from publications import X as TABLE, Y as LABELS
 from scipy import stats
 from scipy.special import expit
 
 import expost
+from expost.data.blocks import Block
+from expost.data.rows import DenseRows
 from expost.exceptions import ParameterError, PublicationError
+from expost.fitting.release import Release
 from expost.publication.readings import encoded_records
 from expost.reports.base import Scope
 from expost.reports.evaluate import row_width
 from expost.reports.laws import Drift
+from expost.reports.records import records_of
+from expost.reports.total import largest_shifts, whole_parts
 from expost.reports.wallet import ChargeReading, Charges, _bounded, first_scale, wallet_bound
 
 
@@ -108,6 +115,22 @@ def test_a_drift_of_the_hessian_raises_both_charges_of_the_determinant(monkeypat
     still, moved = charges(0.0), charges(0.1)
     np.testing.assert_allclose(moved.determinant, 1.2 * still.determinant, rtol=1e-12)
     np.testing.assert_allclose(moved.curved, 1.44 * still.curved, rtol=1e-12)
+
+
+def test_statistics_are_charged_with_the_model():
+    """In units of their own noise, and the first plan's largest shift is what the scale is a sixteenth of."""
+    scales = {"sigma": 3.0, "sigma_gradient": 5.0, "sigma_hessian": 0.8, "sigma_eigenvalue": 1.1}
+    plan, rng = expost.calibrate(report="adaptive", l2=0.7, norm=1.0, **scales), np.random.default_rng(7)
+    release = Release(plan, np.zeros(3), gradient=np.ones(3), hessian=np.eye(3), eigenvalue=1.0)
+    X, y = rows_in_ball(rng, 9, 3), rng.integers(0, 2, 9).astype(float)
+    found = ChargeReading(release, Scope(None))(iter([Block(X, y, None)]))
+    records = records_of(release, Block(DenseRows.here(X), y, None), Scope(None))
+    parts = whole_parts(release, records, Drift.of(release))
+    np.testing.assert_allclose(found.squared, parts.moved**2 + parts.curved**2, rtol=1e-12)
+    steep, curved = largest_shifts(release.plan)
+    for weight in (1.0, 3.0):
+        scale = first_scale(replace(release.plan, max_weight=weight))
+        assert scale == pytest.approx(weight**2 * (steep**2 + curved**2) / 16.0, rel=1e-12)
 
 
 def test_it_reads_the_files_and_the_record_alone():
