@@ -29,11 +29,13 @@ from expost.reports.intervals import (
 from expost.reports.laws import NO_DRIFT, Across, Chi, Drift
 from expost.reports.several import _part, sum_noise
 from expost.reports.total import (
+    WholeNoise,
     ellipse_stretch,
     largest_curved,
     largest_shifts,
     report_cost,
     statistics_shift,
+    whole_cost,
     whole_noise,
     whole_parts,
 )
@@ -152,6 +154,19 @@ def test_rows_that_are_not_known_add_to_the_shift_of_the_statistics():
     cost = 0.5 * shift**2 + shift * stats.norm.isf(0.025)
     found = TightReader(release, 0.05, Scope(None), forgotten=some).read(records, (True,))
     np.testing.assert_allclose(found.report_cost, cost, rtol=1e-9)
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_total_adds_up_its_terms(apart):
+    """The determinant's size, half of the squares, the noise along both parts, and what errors add."""
+    release = release_of("adaptive")
+    drift, records, determinant = Drift.of(release), some_records(release)[0], np.linspace(0.1, 0.6, 6)
+    parts = whole_parts(release, records, drift)
+    model, others = 2.0 * parts.reaching, 3.0 * parts.curved
+    reached = model + others if apart else np.sqrt(model**2 + others**2)
+    expected = determinant + 0.5 * parts.moved**2 + 0.5 * parts.curved**2 + reached + 0.125
+    found = whole_cost(release, records, determinant, WholeNoise(2.0, 3.0, apart, 0.125), drift)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_errors_that_do_not_lie_along_a_row_are_paid_apart():

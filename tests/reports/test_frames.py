@@ -4,6 +4,7 @@ import builtins
 import re
 from dataclasses import FrozenInstanceError, replace
 
+import array_api_strict
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 from publications import X, Y, published
 
+from expost._common.namespaces import on_host
 from expost.exceptions import ParameterError
 from expost.reports.base import Figures
 
@@ -74,6 +76,14 @@ def test_a_notebook_shows_ten_records_and_how_many_more_there_are(count):
     assert (more in html) == (count > 10)
     assert said in html
     assert count <= 10 or html.index(more) < html.index(said)
+
+
+def test_figures_lie_where_the_records_do():
+    bounds, elsewhere = published().bounds(X, Y), array_api_strict.asarray(X)
+    assert bounds.placed(X) is bounds
+    for figure, there in zip(bounds.figures, bounds.placed(elsewhere).figures, strict=True):
+        assert type(there) is type(elsewhere)
+        np.testing.assert_array_equal(on_host(there), figure)
 
 
 def test_no_records_have_four_empty_figures():
