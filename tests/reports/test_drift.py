@@ -262,6 +262,15 @@ def test_at_corners_what_printing_changes_is_paid_besides_the_noise():
         assert found.rest == pytest.approx(rest, rel=1e-8)
 
 
+def test_at_corners_numbers_that_are_real_have_nothing_to_pay_besides_the_noise():
+    corners = Corners(np.full(D, 0.01), np.full(D, -np.inf), np.full(D, np.inf))
+    release = replace(release_of("independent", precision=None), corners=corners)
+    found = noise_factors(release, Scope(5), 0.05, NO_DRIFT)
+    largest = NORM / SIGMAS["sigma"] / (1.0 - 2.0**-10)
+    assert found.norm == pytest.approx(average_beyond(Chi(1), 0.01, largest), rel=1e-8)
+    assert (found.norm1, found.slope, found.rest) == (None, 0.0, 0.0)
+
+
 def test_at_corners_known_and_forgotten_rows_have_half_of_the_noise_each():
     """Half of the failure and of the noise is for each, and of the latter each of the rows has its part."""
     corners = Corners(np.full(D, 0.01), np.full(D, -np.inf), np.full(D, np.inf))
@@ -283,6 +292,9 @@ def test_statistics_are_one_more_direction_of_a_person():
     found = whole_noise(release_of("leverage"), Scope(5), 0.05, Across(3))
     assert found.model == pytest.approx(Across(4).quantile(0.01), rel=1e-12)
     assert found.statistics == pytest.approx(2.0 * found.model, rel=1e-12)
+    assert (found.apart, found.rest) == (False, 0.0)
+    # A computed gradient has an error that need not lie along her rows.
+    assert whole_noise(release_of("adaptive"), Scope(5), 0.05, Across(3)).rest == pytest.approx(16.2 * ERROR)
 
 
 def test_forgotten_rows_add_to_a_total_what_their_theorem_says():
