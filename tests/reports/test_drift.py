@@ -16,7 +16,7 @@ import expost
 from expost.fitting.release import Release
 from expost.losses.corners import Corners
 from expost.privacy.precision import Precision
-from expost.reports.base import Interval, Scope, Shares
+from expost.reports.base import Interval, Scope, Shares, goe_quantile
 from expost.reports.evaluate import TightReader
 from expost.reports.forgotten import Forgotten
 from expost.reports.intervals import (
@@ -385,6 +385,12 @@ def test_the_determinant_pays_for_the_change_of_the_hessian():
     eigenvalue = 2.1 - (stats.norm.isf(0.05) + ERROR) * SIGMAS["sigma_eigenvalue"]
     assert one.adaptive is not None
     assert one.adaptive.floor == pytest.approx(max(L2, eigenvalue * (1.0 - drift.curvature)), rel=1e-9)
+    large = Determinant(replace(release, eigenvalue=9.0), shares, Scope(None), drift).adaptive
+    assert large is not None
+    assert large.floor == pytest.approx((eigenvalue + 6.9) * (1.0 - drift.curvature), rel=1e-9)
+    raised = values + (goe_quantile(D, 0.05) + ERROR) * sigma
+    assert one.upper is not None
+    np.testing.assert_allclose(one.upper.values, raised * (1.0 + drift.curvature), rtol=1e-9)
     records = some_records(release)[0]
     reader = TightReader(release, 0.05, Scope(None))
     ends = reader.determinant.bound(records, member=True)
