@@ -286,6 +286,22 @@ def test_at_corners_known_and_forgotten_rows_have_half_of_the_noise_each():
     found = TightReader(release, 0.05, Scope(None), forgotten=Forgotten(3, 0.5)).read(records, (True,))
     np.testing.assert_allclose(found.upper, determinant + quadratic + product, rtol=1e-9)
     np.testing.assert_array_equal(found.total, found.upper)
+    alone = noise_factors(release, Scope(None), 0.05, drift, None, 1, 1.0)
+    product = (alone.norm + alone.slope) * length / sigma + alone.rest
+    expected = np.log1p(curvature * norm**2 / L2) + 0.5 * (length / sigma) ** 2 + product
+    found = TightReader(release, 0.05, Scope(None)).read(records, (True,))
+    np.testing.assert_allclose(found.upper, expected, rtol=1e-9)
+
+
+def test_where_a_weight_or_a_row_is_unknown_nothing_is_known_below():
+    """A surprising record has surely lost something, but not if it may weigh nothing, or rows are missing."""
+    release = release_of("leverage")
+    records = linear_records(np.eye(D), np.full(D, 60.0), np.full(D, 0.1))
+    reader = TightReader(release, 0.05, Scope(None))
+    for member in (True, False):
+        assert np.all(reader.read(records, (member,)).lower > 100.0)
+        assert np.all(replace(reader, weights_at_most=True).read(records, (member,)).lower == 0.0)
+        assert np.all(replace(reader, forgotten=Forgotten(1, 1.0)).read(records, (member,)).lower == 0.0)
 
 
 def test_statistics_are_one_more_direction_of_a_person():

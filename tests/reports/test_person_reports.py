@@ -197,6 +197,23 @@ def test_a_choice_costs_every_row_of_a_family_also_those_that_nobody_remembers()
     assert spent_on_choices(releases) == 0.75
 
 
+def test_who_only_enters_or_leaves_reads_the_noisy_gradient_with_that_sign():
+    """With so much regularisation that no determinant counts, the ends are those of one answer for all."""
+    scales = {"sigma": 1.0, "sigma_gradient": 1.0, "sigma_hessian": 1.0}
+    plan = expost.calibrate(loss="logistic", report="dependent", l2=1e9, **scales)
+    gradient, hessian = np.array([5.0, -3.0, 2.0]), 1e9 * np.eye(3)
+    release = Release(replace(plan, precision=None), np.zeros(3), gradient=gradient, hessian=hessian)
+    X, y, ids = people(6)
+    X, y, ids, ends = X[:3], y[:3], ids[:3], {}
+    for side in (True, False):
+        changed = research.bounds(release, X, y, groups=ids, member=[side] * 3)
+        whole = research.bounds(release, X, y, groups=ids, member=side)
+        np.testing.assert_allclose(changed.upper, whole.upper, rtol=1e-6)
+        np.testing.assert_allclose(changed.lower, whole.lower, rtol=1e-6, atol=1e-6)
+        ends[side] = changed.upper
+    assert np.all(np.abs(ends[True] - ends[False]) > 0.01)
+
+
 def test_one_row_is_a_row():
     X, y, _ = people(3)
     plans = [expost.calibrate(loss="logistic", sigma=2.0, l2=2.0, unit=unit) for unit in ("row", "person")]
