@@ -309,7 +309,12 @@ class Trials:
         return True
 
     def _begin(self, mutant: Mutant, running: dict[int, tuple[Mutant, float, float]]) -> None:
-        began, codes = time.monotonic(), mutant.codes
+        began = time.monotonic()
+        try:
+            codes = mutant.codes
+        except SyntaxError:  # no module at all
+            self._say(mutant, "noticed", began)
+            return
         if (mutant.module, mutant.change) in self.known:
             self._say(mutant, "explained", began)
         elif not codes:

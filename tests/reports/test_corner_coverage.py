@@ -43,6 +43,19 @@ def test_a_margin_of_more_than_twenty_deviations_is_a_larger_one(law):
             assert wanted > conditional_quantile(law, failure, 20.0)
 
 
+@pytest.mark.parametrize("law", [Chi(100), Chi(425), Chi(8000), Across(50)], ids=str)
+@pytest.mark.parametrize("largest", [1.0, 20.0])
+def test_the_margin_of_many_normals_is_the_integral_over_all_of_their_tail(law, largest):
+    """Where a length's tail falls as slowly as that of a normal around the root of their number."""
+    for failure in (0.5, 0.05):
+        start = law.quantile(failure)
+        at = np.linspace(0.0, 60.0, 120_001)  # the trapezoidal rule, off by less than a millionth of a tail
+        with np.errstate(divide="ignore"):
+            beyond = np.trapezoid(np.exp(largest * at + np.log(law.tail(start + at))), at)
+        wanted = start + math.log1p(largest * beyond / failure) / largest
+        assert conditional_quantile(law, failure, largest) == pytest.approx(wanted, rel=1e-7)
+
+
 def test_the_margin_of_the_theory():
     assert conditional_quantile(NORMAL, 0.05, 1.0 / 2.8) == pytest.approx(2.36, abs=0.005)
     assert conditional_quantile(NORMAL, 1e-6, 1.0 / 2.8) == pytest.approx(5.09, abs=0.005)

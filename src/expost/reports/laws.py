@@ -133,14 +133,16 @@ def conditional_quantile(law: "Chi | Spread | Across", failure: float, largest: 
     noise is not a function of what was published, and a quantile of it would not do (docs/mathematics.md,
     theorem 19.4). ``largest`` is :math:`a_1`, at least every multiple of the noise that a record can have.
     """
-    quantile = law.quantile(failure)
+    # A length of k normals, at most: beyond the root of k its tail is below that of a normal, and so are its
+    # exponential moments.
+    quantile, root = law.quantile(failure), math.sqrt(getattr(law, "freedom", 1))
     if largest > _STEEPEST:
-        # A length of k normals, at most: its exponential moments are those of a normal, shifted by the root.
-        return math.sqrt(getattr(law, "freedom", 1)) + 0.5 * largest - math.log(failure) / largest
-    panels = math.ceil(max(largest - quantile, 0.0) + 14.0)
+        return root + 0.5 * largest - math.log(failure) / largest
+    panels = math.ceil(max(largest + root - quantile, 0.0) + 14.0)
     at = (np.arange(panels)[:, None] + 0.5 * (_PANEL + 1.0)).ravel()
     weights = np.tile(0.5 * _PANEL_WEIGHTS, panels)
-    mean = float(weights @ (np.exp(largest * at) * law.tail(quantile + at))) / failure
+    with np.errstate(divide="ignore"):  # where the tail is zero in doubles
+        mean = float(weights @ np.exp(largest * at + np.log(law.tail(quantile + at)))) / failure
     return quantile + math.log1p(largest * mean) / largest
 
 
