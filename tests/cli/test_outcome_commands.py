@@ -91,6 +91,7 @@ def test_predictions_bounds_and_losses_are_those_of_python(fitted):
     said = json.loads(run("predict", path, table, "--json").stdout)
     found = np.array(said["predictions"]["prediction"])
     np.testing.assert_allclose(found, publication.predict(columns))
+    assert ("0.9-quantile" if name == "quantile" else "prediction") in run("predict", path, table).stdout
     label = publication.domain.label
     assert np.all((found >= label.low) & (found <= label.high))
     (bounds,) = json.loads(run("bounds", path, table, "--json").stdout)["publications"]

@@ -141,6 +141,11 @@ def test_a_model_of_times_from_the_check_to_the_page(tmp_path):
     domain.write_text(FEATURES + TIME)
     assert "The table fits" in told("check", domain, table)
     assert "7 coefficients" in told("plan", domain)
+    plain, unit = " ".join(told("plan", domain).split()), 'unit = "months"\n'
+    assert "0 to 6 months. Predicted times need about 3,600 rows" in plain
+    domain.write_text(FEATURES + TIME.replace(unit, ""))
+    assert "0 to 6. Is that the unit of the column? Declare `unit`." in " ".join(told("plan", domain).split())
+    domain.write_text(FEATURES + TIME)
     said = told("fit", domain, table, "--yes", "-o", model, "--losses", tmp_path / "private-losses.csv")
     assert "for every record alike" in said
     publication = expost.Publication.load(model)

@@ -1,6 +1,7 @@
 """Models of quantiles, of counts and of positive amounts, against peers without privacy."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -220,3 +221,9 @@ def test_a_person_with_several_rows_and_equal_rows_costs_what_one_row_does(name)
     assert losses.shape == (60,)
     single = model.ex_post_losses(X, y, groups=np.arange(60))
     np.testing.assert_allclose(losses, single, rtol=1e-9)
+
+
+@pytest.mark.parametrize("domain", ["domain.toml", Path("domain.toml"), {"features": []}], ids=repr)
+def test_what_is_no_domain_is_refused_with_the_way_to_read_one(domain):
+    with pytest.raises(ParameterError, match=r"`domain` must be an expost\.Domain; .*expost\.Domain\.load"):
+        expost.PoissonRegression(domain=domain).fit(np.zeros((4, 1)), [0, 1, 0, 1])
