@@ -112,9 +112,10 @@ class Noted(NamedTuple):
     def _is(self, entry: Entry) -> bool:
         # A choice has a random name, and whoever makes a publication knows the names of its choices.
         # One that is said to have cost more than its entry is another.
-        chosen = isinstance(self.plan, ChoicePlan)
-        dearer = isinstance(self.plan, ChoicePlan) and self.plan.epsilon > entry.plan.get("epsilon", math.inf)
-        alike = chosen == ("candidates" in entry.plan) and not dearer
+        if isinstance(self.plan, ChoicePlan):
+            alike = "candidates" in entry.plan and self.plan.epsilon <= entry.plan["epsilon"]
+        else:
+            alike = "candidates" not in entry.plan
         return alike and self.id is not None and self.id == entry.sha256
 
 
