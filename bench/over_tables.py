@@ -42,12 +42,11 @@ def run(
     console = Console(width=140)
     target = Path(options.json or RESULTS / f"{name}.json")
     wanted = None if options.models is None else frozenset(options.models)
-    merged = {} if wanted is None else {(row["table"], row["epsilon"]): row for row in _rows(target)}
+    merged = {} if wanted is None else {_key(row): row for row in _rows(target)}
     with ProcessPoolExecutor(min(len(options.only), options.jobs)) as workers:
         for found, note in workers.map(compare, options.only, repeat(options.draws), repeat(wanted)):
             for row in found:
-                key = row["table"], row["epsilon"]
-                merged[key] = merged.get(key, {}) | row
+                merged[_key(row)] = merged.get(_key(row), {}) | row
             console.print(note, markup=False, highlight=False, soft_wrap=True)
     rows: Rows = list(merged.values())
     for said in tell:
@@ -57,6 +56,11 @@ def run(
         return
     draws = min(row["draws"] for row in rows)
     save(target, {"delta": DELTA, "draws": draws, **settings, "rows": rows})
+
+
+def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What a row is about; only quantiles have a level."""
+    return row["table"], row["epsilon"], row.get("level")
 
 
 def _rows(file: Path) -> Rows:
