@@ -12,8 +12,8 @@ tests that run the module. If none come out, as from a changed class, it is trie
 repository, by a process of its own.
 
 A whole run takes hours. It can be made in parts: ``--after 500 --sample 1000`` tries the second five hundred.
-With ``--seconds 20`` a change that the tests of twenty seconds do not notice, the likeliest first, is listed:
-some of those that come after may notice it.
+With ``--seconds 20`` a change is tried with tests of twenty seconds, the likeliest first: what is listed then
+may yet be noticed by another test.
 
 Run it: python -m bench.mutants [--all] [--after N] [--sample N] [--seconds S] [privacy] [reports/total.py] …
 """
@@ -38,6 +38,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import NoReturn
@@ -201,8 +202,8 @@ def _written(name: str, value: object) -> str:
 class Baseline:
     """The tests of a room without any change: which lines each runs, and how long it takes."""
 
-    def __init__(self, name: str, folder: Path) -> None:
-        self.name, self.copy = name, folder / "copy"
+    def __init__(self, name: str, folder: Path, most: float) -> None:
+        self.name, self.copy, self.most = name, folder / "copy", most
         ignored = shutil.ignore_patterns(".git", ".venv*", "build", "demo", "dist", "__pycache__", ".*_cache")
         shutil.copytree(ROOT, self.copy, ignore=ignored)
         counted = (f"--cov=src/expost/{name}", "--cov-context=test", "--cov-report=")
@@ -219,12 +220,14 @@ class Baseline:
         """Tests in the order in which they are tried.
 
         First those that have noticed most changes for their time, then the shortest, and then module by
-        module, so that what a module shares is made once.
+        module, so that what a module shares is made once; no more than take the time that each change has.
         """
         shortest = sorted(tests, key=self.seconds.__getitem__)
         proven = sorted(filter(noticed.get, shortest), key=lambda test: self.seconds[test] / noticed[test])
         others = [test for test in shortest if test not in noticed]
-        return proven + others[:_SHORTEST] + sorted(others[_SHORTEST:], key=lambda test: test.split("::")[0])
+        found = proven + others[:_SHORTEST] + sorted(others[_SHORTEST:], key=lambda test: test.split("::")[0])
+        taken = accumulate(self.seconds[test] for test in found)
+        return [test for test, seconds in zip(found, taken, strict=True) if seconds <= self.most]
 
     def limit(self, *tests: str) -> float:
         """Seconds after which a change is known to keep them from ending."""
@@ -292,8 +295,8 @@ class Baseline:
 class Trials:
     """A plugin of pytest that tries mutants in the place of running the collected tests."""
 
-    def __init__(self, baseline: Baseline, chosen: list[Mutant], jobs: int, seconds: float) -> None:
-        self.baseline, self.chosen, self.jobs, self.seconds = baseline, chosen, jobs, seconds
+    def __init__(self, baseline: Baseline, chosen: list[Mutant], jobs: int) -> None:
+        self.baseline, self.chosen, self.jobs = baseline, chosen, jobs
         self.counts = Counter[str]()
         # For each module the tests that noticed changes of it.
         self.noticed: dict[str, Counter[str]] = defaultdict(Counter)
@@ -388,13 +391,13 @@ class Trials:
 
     def _fail(self, tests: list[str]) -> bool:
         """Run tests in this process until one fails."""
-        items, began = [self.items[test] for test in tests], time.process_time()
+        items = [self.items[test] for test in tests]
         for item, following in zip(items, [*items[1:], None], strict=True):
             self._running(os.getpid()).write_text(item.nodeid, encoding="utf-8")
             # Whoever takes longer is ended by the signal.
             signal.setitimer(signal.ITIMER_PROF, self.baseline.limit(item.nodeid))
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            if self.failed or time.process_time() - began > self.seconds:
+            if self.failed:
                 break
         return self.failed
 
@@ -427,7 +430,7 @@ def try_out(where: str, some: slice, jobs: int, seconds: float) -> int:
     """Try mutants of a room or of one module, and return how many survive without an explanation."""
     name = where.split("/")[0]
     with tempfile.TemporaryDirectory() as folder:
-        trials = Trials(Baseline(name, Path(folder)), mutants(where)[some], jobs, seconds)
+        trials = Trials(Baseline(name, Path(folder), seconds), mutants(where)[some], jobs)
         pytest.main([*OPTIONS, "-s", *TESTS[name]], plugins=[trials])
     tried = sum(trials.counts.values())
     if tried < len(trials.chosen):
@@ -444,7 +447,7 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=20, help="how many of each room or module")
     parser.add_argument("--after", type=int, default=0, help="how many of each were tried before")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many are tried at once")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="of tests that each is tried with")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="of tests for each")
     parser.add_argument(
         "where", nargs="*", default=sorted(TESTS), help="rooms, or modules such as privacy/plan.py"
     )
