@@ -272,6 +272,51 @@ def test_a_delta_that_even_epsilon_zero_meets_costs_nothing():
     assert curve.epsilon(0.999 * curve.adding[0][1]) > 0.0
 
 
+FALLING = ((0.0, 0.3), (1.0, 0.1), (2.0, 0.05))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        (),
+        ((0.5, 0.3), (1.0, 0.1)),
+        ((0.0, 1.5), (1.0, 0.1)),
+        ((0.0, 0.3), (1.0, -0.1)),
+        ((0.0, 0.3), (1.0, 0.1), (1.0, 0.05)),
+        ((0.0, 0.3), (1.0, 0.3)),
+        ((0.0, math.nan), (1.0, 0.1)),
+        ((0.0, 0.3), (math.nan, 0.1)),
+        ((0.0, 0.3), (701.0, 0.1)),
+        ((0.0, 0.3), (1.0, 0.29), (2.0, 0.05)),
+    ],
+)
+def test_what_is_no_profile_is_no_curve(wrong):
+    """Epsilons rise from 0 to at most 700, deltas are probabilities that fall, convex in exp(epsilon)."""
+    for adding, removing, name in ((wrong, wrong, "adding"), (FALLING, wrong, "removing")):
+        with pytest.raises(ParameterError, match=f"`{name}` must be (pairs of rising|convex in)"):
+            ProfileCurve(adding, removing)
+
+
+@pytest.mark.parametrize(
+    "wrong", [((-17, 1.0),), ((209, 1.0),), ((0, -1.0),), ((0, math.inf),), ((0, math.nan),)]
+)
+def test_what_is_no_divergence_is_refused(wrong):
+    """Numbers of orders from -16 to 208, and divergences of at least 0."""
+    for number, orders in enumerate(((wrong, ()), ((), wrong))):
+        with pytest.raises(ParameterError, match=("`adding_orders`", "`removing_orders`")[number]):
+            ProfileCurve(FALLING, FALLING, *orders)
+    assert ProfileCurve(FALLING, FALLING, ((-16, 0.0), (208, 1.0))).adding_orders[1] == (208, 1.0)
+
+
+def test_a_curve_ends_where_the_longer_of_its_directions_does():
+    curve = ProfileCurve(FALLING[:2], FALLING)
+    assert curve.last == curve.backwards.last == 2.0
+    for one in (curve, curve.backwards):
+        assert one.delta(5.0) == 0.1  # beyond its last knot the last delta holds
+        assert one.epsilon(0.1) == 1.0
+        assert one.epsilon(0.07) == math.inf
+
+
 def test_curves_that_begin_apart_are_of_no_mechanism():
     """At epsilon 0 both directions are the total variation distance."""
     with pytest.raises(ParameterError, match=r"`removing` must be a curve that begins where `adding` does"):

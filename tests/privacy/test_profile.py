@@ -13,6 +13,7 @@ from scipy.stats import chi, norm
 from expost import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss, calibrate, gaussian
 from expost.exceptions import CalibrationError, ParameterError
 from expost.losses.base import DerivativeCurve
+from expost.privacy.excess import Tangent
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.profile import Noise, PrivacyProfile, WorstSlope, expectation
 from expost.privacy.scales import NoiseScales
@@ -253,6 +254,92 @@ def test_the_removal_of_a_record_from_a_model_alone_has_a_closed_form():
             assert bracket.lower <= upper <= (1.0 + 1e-3) * bracket.upper
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+@pytest.mark.parametrize("curve", [LOGISTIC, HUBER], ids=["fixed", "free"])
+def test_the_solver_is_paid_for_whatever_slope_a_removed_record_has(curve, epsilon):
+    """E max(value at the largest slope, value at slope 0): values are convex in the slope."""
+    sigma, solver = 4.0, 0.3
+    noise = np.linspace(-9.0 if curve.sign_fixed else 0.0, 9.0, 20001)
+    left = epsilon - 0.5 / sigma**2 - noise / sigma
+    steep, none = (np.maximum(profile_of_a_shift(at, solver), 0.0) for at in (left, np.full(1, epsilon)))
+    density = norm.pdf(noise) * (1.0 if curve.sign_fixed else 2.0)
+    truth = simpson(np.maximum(steep, none) * density, x=noise)
+    profile = PrivacyProfile(curve, 1.0, 1.0, NoiseScales(sigma), Rounding(solver=solver))
+    assert truth * (1.0 - 1e-6) <= profile.removing(epsilon, 1e-3).upper <= 1.6 * truth
+
+
+def profile_of_a_shift(left, shift):
+    """The Gaussian mechanism's delta at any epsilon, which may be negative."""
+    return ndtr(shift / 2.0 - left / shift) - np.exp(left + log_ndtr(-shift / 2.0 - left / shift))
+
+
+@pytest.mark.parametrize(("freedom", "signed"), [(1, False), (1, True), (2, False), (9, False)])
+def test_the_law_of_the_noise_is_cut_into_cells(freedom, signed):
+    """Masses and quantiles of SciPy, and each cell's mean of v = exp(-rate noise) by quadrature."""
+    noise, law = Noise(freedom, signed), norm() if signed else chi(freedom)
+    for tail in (0.3, 1e-3, 1e-12):
+        assert noise.quantile(tail) == pytest.approx(law.isf(tail), rel=1e-9)
+    edges = np.array([-1.5, -0.4, 0.0, 0.3, 1.0, 2.7] if signed else [0.0, 0.3, 1.0, 2.7])
+    rate = np.linspace(0.2, 3.0, len(edges) - 1)
+    mass, mean, chord = noise.cells(edges, rate)
+    np.testing.assert_allclose(mass, np.diff(law.cdf(edges)), rtol=1e-9)
+    for place, (low, high) in enumerate(pairwise(edges.tolist())):
+        inside, r = np.linspace(low, high, 2001), rate[place]
+        average = simpson(np.exp(-r * (inside - low)) * law.pdf(inside), x=inside) / mass[place]
+        exact, share = low - math.log(average) / r, (1.0 - average) / -math.expm1(-r * (high - low))
+        # The mean lies above v at the mean noise and below the chord there.
+        assert low <= mean[place] <= exact + 1e-9
+        assert share - 1e-9 <= chord[place] <= 1.0
+        middle = simpson((inside - low) * law.pdf(inside), x=inside) / mass[place]
+        fall = math.expm1(-r * (high - low))
+        assert mean[place] == pytest.approx(low - math.log1p(middle / (high - low) * fall) / r)
+        assert chord[place] == pytest.approx(math.expm1(-r * middle) / fall)
+
+
+def test_a_supremum_between_the_slopes_of_the_grid_is_found():
+    """Spikes of height 1 and 2 for two noises, narrower than the first cells, on a slope of 0.5."""
+    places, heights = np.array([0.2357, 0.7131]), np.array([1.0, 2.0])
+
+    def bound(noise, low, high):
+        own = (noise > 0.0).astype(int)
+        nearest = np.clip(places[own], low, high)
+        return heights[own] - 40.0 * np.abs(nearest - places[own]) + 0.5 * nearest
+
+    exact = heights + 0.5 * places
+    slopes = slopes_of(PrivacyProfile(LOGISTIC, 1.0, 1.0, NoiseScales(1.0)), 1.0, 1.0)
+    for rtol in (1e-1, 1e-4):
+        upper, best, lower = slopes.supremum(bound, np.array([-1.0, 1.0]), rtol, np.array([0.0]))
+        assert np.all(lower <= exact)
+        assert np.all(exact <= upper)
+        assert np.all(upper <= lower * (1.0 + rtol) + 1e-12)
+        np.testing.assert_allclose(best, places, atol=rtol / 10.0)
+    # What a value of the floor needs, and no more.
+    upper, _, lower = slopes.supremum(bound, np.array([-1.0, 1.0]), 0.01, np.array([100.0]))
+    assert np.all(lower <= exact)
+    assert np.all(exact <= upper)
+    assert np.all(upper <= lower + 1.0)
+
+
+@pytest.mark.parametrize("curve", [LOGISTIC, HUBER, SOFTMAX_LIKE])
+def test_noise_beyond_the_last_edge_counts(curve):
+    """Where hardly any noise is added everything is lost, at any tolerance."""
+    scales = NoiseScales(1e-3, sigma_gradient=1e-3)
+    for tolerance in (0.3, 0.01):
+        profile = PrivacyProfile(curve, 1.0, math.inf, scales)
+        assert profile.removing(0.0, tolerance).upper == profile.adding(0.0, tolerance).upper == 1.0
+
+
+@pytest.mark.parametrize("rtol", [0.3, 1e-2])
+def test_a_person_s_loss_goes_on_rising_beyond_the_last_edge(rtol):
+    """The tangent of |N| at the steepest slope is linear, so that its chords are exact."""
+    profile = PrivacyProfile(HUBER, 1.0, 5.0, NoiseScales(2.0), unit="person")
+    slopes = replace(slopes_of(profile, math.inf, 0.1), excess=Tangent(0.05))
+    exact = slopes.steepest().lower
+    assert 0.4 < exact < 0.6
+    upper = expectation(slopes, Noise(1, signed=False), rtol).upper
+    assert exact <= upper <= exact * (1.0 + 2e-4 * rtol)
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 @pytest.mark.parametrize("cap", [0.5, 0.7, 1.0])
 @pytest.mark.parametrize("l2", [0.3, 2.0])
@@ -421,8 +508,9 @@ def test_bad_arguments_are_refused():
     profile = PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, scales=NoiseScales(sigma=4.0))
     with pytest.raises(ParameterError, match="`epsilon`"):
         profile.delta(-1.0)
-    with pytest.raises(ParameterError, match="`rtol`"):
-        profile.delta(1.0, rtol=1e-9)
+    for rtol in (1e-9, 0.0, 1.0, 1.5):
+        with pytest.raises(ParameterError, match="`rtol`"):
+            profile.delta(1.0, rtol=rtol)
     with pytest.raises(ParameterError, match="`delta`"):
         profile.epsilon(1e-305)
     with pytest.raises(ParameterError, match="`delta`"):

@@ -18,7 +18,7 @@ from expost.privacy import renyi
 from expost.privacy.adaptive import AdaptiveComposition, curve_divergence, filter_order
 from expost.privacy.composition import Composition
 from expost.privacy.plan import accounting_of
-from expost.privacy.precision import REAL
+from expost.privacy.precision import REAL, Rounding
 from expost.privacy.profile import PrivacyProfile
 from expost.privacy.profile_curve import ProfileCurve, curve_of
 from expost.privacy.scales import NoiseScales
@@ -149,6 +149,16 @@ def test_a_curve_of_determinants_does_not_stand_for_eigenvalues(share):
             assert math.log(mass) / (order - 1.0) <= found[direction][place]
             if direction == "adding":
                 assert math.log(mass) / (order - 1.0) > mean[place]
+
+
+@pytest.mark.parametrize("curve", [LogisticLoss().curve, expost.PseudoHuber().curve], ids=["fixed", "free"])
+def test_without_a_determinant_they_are_those_of_a_gaussian_mechanism(curve):
+    """Half an order of the squared shift of everything that is published, and of the solver."""
+    scales, rounding = NoiseScales(2.0, sigma_gradient=0.2), Rounding(solver=0.5)
+    found = PrivacyProfile(curve, 3.0, math.inf, scales, rounding).divergences(ORDERS)
+    square = (3.0 / 2.0) ** 2 + (3.0 / 0.2) ** 2 + 0.5**2
+    for direction in ("adding", "removing"):
+        np.testing.assert_allclose(found[direction], 0.5 * ORDERS * square, rtol=1e-9)
 
 
 def test_declared_eigenvalues_are_all_covered():

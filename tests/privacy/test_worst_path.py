@@ -16,7 +16,7 @@ from expost.privacy.profile import PrivacyProfile
 from expost.privacy.scales import NoiseScales
 from expost.privacy.shapes import capped_logistic, default_threshold
 from expost.privacy.sharpest import SharpestProfile
-from expost.privacy.worst_path import COARSE, FINE, WorstPath
+from expost.privacy.worst_path import COARSE, FINE, WorstPath, _gain, _removing_gain
 
 SQUARE = DerivativeCurve(1.0, lambda m: m**2 * (1.0 - m), peak=2.0 / 3.0, sign_fixed=True)
 TILTED = DerivativeCurve(0.98, lambda m: (0.02 + m) * (0.98 - m), peak=0.48, sign_fixed=False)
@@ -182,6 +182,53 @@ def test_waiting_pays_exactly_where_the_lemma_says():
             assert (ratio.max() <= 1.0 + 1e-10) == holds
 
 
+def advantage(noise, shift, rate, epsilon, *, removing):
+    """What growing gains over waiting by theorem 16.2: n, or n_r for a row that is removed."""
+    rise = norm.pdf(0.5 * shift - epsilon / shift)
+    without, with_it = norm.pdf(noise), math.exp(epsilon) * norm.pdf(noise + shift)
+    if removing:
+        beyond = np.maximum(with_it * (1.0 + 1.0 / rate) - without / rate, 0.0)
+        return np.where(noise <= epsilon / shift - 0.5 * shift, rise, beyond)
+    with_it, without = norm.pdf(noise + shift), math.exp(epsilon) * norm.pdf(noise)
+    grown = np.maximum(with_it * (1.0 + rate) - without, 0.0) / rate - rise
+    return np.where(noise > -epsilon / shift - 0.5 * shift, grown, 0.0)
+
+
+@pytest.mark.parametrize("removing", [False, True], ids=["adding", "removing"])
+def test_a_cell_gains_no_less_than_any_noise_and_shift_in_it(removing):
+    """Cells of all sizes, brute force inside; and those that are hardly more than a point are sharp."""
+    rng = np.random.default_rng(16)
+    for _ in range(200):
+        middle, rate, epsilon = np.exp(rng.uniform([-3.0, -4.0, -3.0], [1.0, 2.0, 1.2]))
+        epsilon *= rng.integers(0, 4) > 0
+        # The noise from which on waiting earns nothing is largest at the shift √(2ε).
+        middle = math.sqrt(2.0 * epsilon) if epsilon and rng.integers(0, 3) == 0 else middle
+        edge = (epsilon / middle if removing else -epsilon / middle) - 0.5 * middle
+        left = edge + rng.normal() * rng.choice([0.03, 0.1, 1.0])
+        for size in (1e-7, 0.02, 0.5):
+            right = left + size * rng.random()
+            low, high = middle * (1.0 - size * rng.random()), middle * (1.0 + size * rng.random())
+            noise, shift = np.meshgrid(np.linspace(left, right, 9), np.linspace(low, high, 9))
+            inside = advantage(noise, shift, rate, epsilon, removing=removing)
+            cell = map(np.asarray, (left, right, low, high, rate))
+            if removing:
+                gain = float(_removing_gain(np.asarray(epsilon), np.asarray(left), low, high, rate))
+            else:
+                gain = float(_gain(np.asarray(epsilon), *cell))
+            assert inside.max() <= gain + 1e-12
+            if size == 1e-7 and abs(left - edge) > 1e-5:
+                # Where waiting is best anyway a gain is known not to be positive, and no more.
+                assert gain == pytest.approx(inside.max(), abs=1e-5)
+
+
+@pytest.mark.parametrize(("curve", "sigma", "l2", "length"), PLANS[2:4])
+def test_a_path_depends_on_ratios_to_the_norm_alone(curve, sigma, l2, length):
+    path = WorstPath(curve, length, l2, sigma)
+    for factor in (0.3, 4.0):
+        other = WorstPath(curve, factor * length, factor**2 * l2, factor * sigma)
+        np.testing.assert_allclose(other.adding(EPSILONS), path.adding(EPSILONS), rtol=1e-9)
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 0.3, 0.5, 0.8, 1.0, 1.5])
 def test_the_default_is_nearly_free_at_every_epsilon(epsilon):
     path, at = WorstPath(CAPPED, 1.0, 1.3998, 2.7995), np.array([epsilon])
@@ -195,6 +242,18 @@ def test_from_the_promise_on_the_default_is_a_gaussian_mechanism(epsilon):
     first = PrivacyProfile(CAPPED, 1.0, 1.3998, NoiseScales(2.7995))
     found = SharpestProfile(first, Rounding()).delta(epsilon).upper
     assert found == pytest.approx(gaussian.delta(epsilon, sensitivity=first.rise, sigma=1.0), rel=1e-3)
+
+
+@pytest.mark.parametrize("width", [0.1, 1e-3])
+def test_the_other_theorem_is_asked_unless_the_bracket_is_wider_than_what_it_could_save(width):
+    """What is stated is at most what the path allows, or above the Gaussian mechanism by 3% of the width."""
+    first = PrivacyProfile(CAPPED, 1.0, 1.3998, NoiseScales(2.7995))
+    path = WorstPath(CAPPED, 1.0, 1.3998, 2.7995)
+    for epsilon in (0.3, 0.7, 0.9, 0.95, 1.0):
+        least, other = constant(path, epsilon), path.adding(np.array([epsilon]))[0]
+        found = SharpestProfile(first, Rounding()).adding(epsilon, width)
+        assert least * (1.0 - 1e-8) <= found.upper <= max(other, least * (1.0 + 0.03 * width)) * (1.0 + 2e-5)
+        assert found.lower <= least
 
 
 @pytest.mark.parametrize("l2", [0.01, 0.3, 5.0])
@@ -276,6 +335,15 @@ def test_what_is_not_proved_is_not_used():
         assert np.all(np.isinf(PrivacyProfile(curve, 1.0, 0.5, scales, unit=unit).other("adding", at, 1e-3)))
     people = PrivacyProfile(LogisticLoss().curve, 1.0, 0.5, NoiseScales(4.0), unit="person")
     assert people.other("adding", at, 1e-3)[0] > WorstPath(LogisticLoss().curve, 1.0, 0.5, 4.0).adding(at)[0]
+
+
+@pytest.mark.parametrize(("l2", "fine"), [(0.5, FINE), (500.0, COARSE)])
+def test_fine_cells_where_a_fine_question_meets_fast_growth(l2, fine):
+    """A rough question has the coarse ones, and so has growth that is slow everywhere."""
+    profile, at = PrivacyProfile(LogisticLoss().curve, 1.0, l2, NoiseScales(4.4)), np.array([1.0])
+    for width, cell in ((1e-2, COARSE), (1e-4, fine)):
+        wanted = WorstPath(LogisticLoss().curve, 1.0, l2, 4.4, cell).adding(at)
+        np.testing.assert_array_equal(profile.other("adding", at, width), wanted)
 
 
 @pytest.mark.parametrize(
