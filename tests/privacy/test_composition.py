@@ -317,6 +317,20 @@ def test_a_curve_ends_where_the_longer_of_its_directions_does():
         assert one.epsilon(0.07) == math.inf
 
 
+def test_the_inverse_of_any_curve_is_on_the_private_side_to_the_last_digit():
+    """Of random convex curves, between their knots and at them."""
+    rng = np.random.default_rng(3)
+    for _ in range(100):
+        epsilons = np.append(0.0, np.cumsum(rng.exponential(size=6)))
+        both = np.sort(rng.random((2, 7)), axis=1)[:, ::-1] * np.exp(-epsilons)
+        curve = ProfileCurve._convex(epsilons, *both)
+        least = max(curve.adding[-1][1], curve.removing[-1][1])
+        for delta in [*rng.uniform(least, 1.0, 20), *(delta for _, delta in curve.adding if delta >= least)]:
+            epsilon = curve.epsilon(delta)
+            assert curve.delta(epsilon) <= delta
+            assert epsilon == 0.0 or curve.delta(epsilon * (1.0 - 1e-9)) > delta * (1.0 - 1e-12)
+
+
 def test_curves_that_begin_apart_are_of_no_mechanism():
     """At epsilon 0 both directions are the total variation distance."""
     with pytest.raises(ParameterError, match=r"`removing` must be a curve that begins where `adding` does"):

@@ -296,6 +296,14 @@ def test_the_law_of_the_noise_is_cut_into_cells(freedom, signed):
         assert chord[place] == pytest.approx(math.expm1(-r * middle) / fall)
 
 
+def test_the_mean_of_a_cell_lies_in_it_however_wide_the_cell():
+    """Rounding puts the mean noise at the upper edge of the first cell, where v is 0 in doubles."""
+    edges = np.array([-1e17, -1.0, 0.0, 50.0])
+    _, mean, chord = Noise(1, signed=True).cells(edges, np.ones(3))
+    assert np.all((edges[:-1] <= mean) & (mean <= edges[1:]))
+    assert np.all((chord >= 0.0) & (chord <= 1.0))
+
+
 def test_a_supremum_between_the_slopes_of_the_grid_is_found():
     """Spikes of height 1 and 2 for two noises, narrower than the first cells, on a slope of 0.5."""
     places, heights = np.array([0.2357, 0.7131]), np.array([1.0, 2.0])
