@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from expost.exceptions import ParameterError
 from expost.privacy import gaussian
@@ -13,6 +13,8 @@ REFERENCE = [
     (1.0, 0.25, 2.9242721048564073e-6),
     (0.1, 0.03, 3.5343760495111441e-6),
     (0.0, 1e-06, 3.9894228040141604e-7),
+    (0.0, 0.0049, 0.0019548152183370997),
+    (0.01, 0.0049, 3.7455604681286642e-5),
     (3.7e-06, 1e-07, 1.5452020491331653e-308),
     (0.18, 0.0049, 1.4872865631218792e-299),
     (0.18, 0.0051, 5.7053810551753068e-277),
@@ -32,7 +34,8 @@ REFERENCE = [
 
 @pytest.mark.parametrize(("epsilon", "shift", "expected"), REFERENCE)
 def test_delta_agrees_with_many_digits(epsilon, shift, expected):
-    assert gaussian.delta(epsilon, sensitivity=3.0 * shift, sigma=3.0) == pytest.approx(expected, rel=1e-11)
+    found = gaussian.delta(epsilon, sensitivity=3.0 * shift, sigma=3.0)
+    assert found == pytest.approx(expected, rel=1e-11, abs=0.0)
 
 
 def test_delta_is_smooth_where_the_expansion_takes_over():
@@ -40,6 +43,17 @@ def test_delta_is_smooth_where_the_expansion_takes_over():
     for start in (0.0, 1.0, 10.0, 35.0):
         below, above = gaussian.delta(shift * start, sensitivity=shift, sigma=1.0)
         assert above / below == pytest.approx(1.0, abs=1e-7)
+
+
+def test_the_profile_of_one_shift_is_that_of_any():
+    """In the range where the shift still counts, and where the limits are taken in its place."""
+    for shift in (1e-3, 0.5, 6.0, 30.0):
+        reach = 36.0 * shift + 0.5 * shift**2
+        left = np.concatenate([reach * np.linspace(-1.0, 1.0, 41), [-3.0 * reach, 3.0 * reach]])
+        found = gaussian.delta_at_shift(left, shift)
+        assert found == pytest.approx(gaussian.delta(left, sensitivity=shift, sigma=1.0), rel=1e-14, abs=0.0)
+    left = np.array([-2.0, -1e-9, 0.0, 0.5, 500.0])
+    assert np.array_equal(gaussian.delta_at_shift(left, 0.0), np.maximum(0.0, -np.expm1(left)))
 
 
 def test_delta_has_its_limits():
@@ -94,6 +108,19 @@ def test_sigma_ends_on_the_private_side(epsilon, delta, sensitivity):
     assert gaussian.epsilon(delta, sensitivity=sensitivity, sigma=sigma) == pytest.approx(epsilon, rel=1e-9)
 
 
+@pytest.mark.parametrize("delta", [1e-6, 0.3, 0.5, 0.7, 0.99])
+def test_sigma_at_a_vanishing_epsilon_is_that_of_the_total_variation(delta):
+    """Two normal laws a distance of Δ apart differ by 2Φ(Δ/2) - 1 in total variation."""
+    expected = 0.5 / ndtri(0.5 + 0.5 * delta)
+    assert gaussian.sigma(1e-18, delta) == pytest.approx(expected, rel=1e-9)
+
+
+def test_sigma_starts_on_the_private_side_whatever_the_rounding():
+    """So close to one that the tail of the loss alone is the profile, to the last digit."""
+    for epsilon, delta in [(1137.0499199147246, 1.0 - 2.0**-53), (0.00808454856315762, 0.9999999999999984)]:
+        assert gaussian.delta(epsilon, sensitivity=1.0, sigma=gaussian.sigma(epsilon, delta)) <= delta
+
+
 def test_ex_post_loss_is_the_density_ratio():
     rng = np.random.default_rng(0)
     output, mean, other = rng.normal(size=(3, 50, 4))
@@ -111,6 +138,7 @@ def test_ex_post_bound_holds_as_often_as_it_says():
     bound = gaussian.ex_post_bound(sensitivity=shift, sigma=1.0, failure=failure)
     # The bound spends half of the failure on either side; the lower side has room to spare.
     exact = ndtr(-(bound / shift - shift / 2.0)) + ndtr(-(bound / shift + shift / 2.0))
+    assert ndtr(-(bound / shift - shift / 2.0)) == pytest.approx(0.5 * failure, rel=1e-12)
     assert exact <= failure
     # Two-sided, with a false-alarm rate of 1e-6.
     missed = stats.binom(len(losses), exact)
@@ -127,9 +155,11 @@ def test_ex_post_bound_holds_as_often_as_it_says():
         (lambda: gaussian.epsilon(0.0, sensitivity=1.0, sigma=1.0), "`delta`"),
         (lambda: gaussian.epsilon(1.0, sensitivity=1.0, sigma=1.0), "`delta`"),
         (lambda: gaussian.sigma(0.0, 1e-6), "`epsilon`"),
+        (lambda: gaussian.sigma(1.0, 1.0), "`delta` must be"),
         (lambda: gaussian.sigma(1.0, 1e-6, sensitivity=math.inf), "`sensitivity`"),
         (lambda: gaussian.ex_post_loss(1.0, mean=0.0, other_mean=1.0, sigma=-1.0), "`sigma`"),
         (lambda: gaussian.ex_post_bound(sensitivity=1.0, sigma=1.0, failure=2.0), "`failure`"),
+        (lambda: gaussian.ex_post_bound(sensitivity=1.0, sigma=1.0, failure=1.0), "`failure`"),
     ],
 )
 def test_bad_parameters_are_refused(call, match):
