@@ -28,7 +28,20 @@ def direct(classes, largest, gap):
 def test_density_agrees_with_its_integral(classes):
     for largest, gap in [(0.3, 0.1), (5.0, 0.0), (6.5, 4.0), (9.0, 2.5), (-1.0, 0.7)]:
         value = LargestTwo(classes).density(np.array(largest), np.array(gap))
-        assert value == pytest.approx(direct(classes, largest, gap), rel=1e-9)
+        assert value == pytest.approx(direct(classes, largest, gap), rel=1e-9, abs=0.0)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 40])
+def test_the_density_of_the_largest_is_that_of_a_maximum(classes):
+    for largest in (-6.0, -1.0, 0.0, 2.5, 9.0):
+        wanted, _ = quad(
+            lambda w, x=largest: norm.pdf(w) * norm.pdf(x + w) * ndtr(x + w) ** (classes - 2),
+            *(-0.5 * largest - 9.0, -0.5 * largest + 12.0),
+            epsabs=0.0,
+            epsrel=1e-12,
+        )
+        found = LargestTwo(classes).largest(np.array(largest))
+        assert found == pytest.approx((classes - 1) * wanted, rel=1e-9, abs=0.0)
 
 
 @pytest.mark.parametrize("classes", [3, 4, 10, 1000])
@@ -57,6 +70,46 @@ def test_tails_are_bounded(classes):
         assert law.above(law.reach(math.log(tail))) <= tail * (1.0 + 1e-9)
 
 
+def test_of_one_difference_the_bounds_are_exact():
+    """It has the variance 2; of more differences each counts in full."""
+    one, six = LargestTwo(2), LargestTwo(7)
+    law = norm(scale=math.sqrt(2.0))
+    for at in (-3.0, 0.0, 0.7, 4.0, 11.0):
+        mean, _ = quad(lambda x, at=at: (x - at) * law.pdf(x), max(at, -12.0), at + 16.0, epsabs=0.0)
+        assert one.overshoot(at) == pytest.approx(mean, rel=1e-9, abs=0.0)
+        assert six.overshoot(at) == pytest.approx(6.0 * mean, rel=1e-9, abs=0.0)
+        assert one.above(at) == pytest.approx(law.sf(at), rel=1e-12, abs=0.0)
+        assert one.below(at) == six.below(at) == pytest.approx(law.cdf(at), rel=1e-12, abs=0.0)
+        assert six.above(at) == pytest.approx(min(1.0, 6.0 * law.sf(at)), rel=1e-12, abs=0.0)
+    for tail in (0.5, 0.1, 1e-200):
+        assert one.reach(math.log(tail)) == pytest.approx(law.isf(tail), rel=1e-12, abs=1e-12)
+        assert six.above(six.reach(math.log(tail))) == pytest.approx(tail, rel=1e-9, abs=0.0)
+    # Points below the median are not asked for.
+    assert one.reach(0.0) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_the_weights_are_exact_for_products_of_exponentials():
+    """Of three classes, whose two differences are normal with correlation one half; gaps end at the last."""
+    grid = grid_of(LargestTwo(3), -1.0, 2.0, 24, 20)
+    assert (len(grid.edges), len(grid.gaps)) == (25, 21)
+    assert (grid.edges[0], grid.edges[-1], grid.gaps[0]) == (-1.0, 2.0, 0.0)
+    last = grid.gaps[-1]
+    rule, masses = np.polynomial.legendre.leggauss(60)
+    largest, width = 0.5 + 1.5 * rule, 1.5 * masses
+    for rate, gap_rate in [(0.8, 0.3), (0.1, 1.1)]:
+        weights = grid.weights(rate, gap_rate)
+        for along, across in [(0.0, 0.0), (-rate, 0.0), (0.0, gap_rate), (-rate, gap_rate)]:
+            wanted = 0.0
+            for start, end in [(0.0, last), (last, last + 14.0)]:
+                gap, mass = 0.5 * (start + end + (end - start) * rule), 0.5 * (end - start) * masses
+                x, second = largest[:, None], largest[:, None] - gap
+                density = np.exp(-(x**2 - x * second + second**2) / 3.0) / (math.pi * math.sqrt(3.0))
+                value = np.exp(along * x + across * np.minimum(gap, last))
+                wanted += width @ (density * value) @ mass
+            found = np.sum(weights * np.exp(along * grid.edges[:, None] + across * grid.gaps))
+            assert found == pytest.approx(wanted, rel=1e-9)
+
+
 @pytest.mark.parametrize("classes", [3, 10])
 @pytest.mark.parametrize("cells", [(12, 8), (60, 30)])
 def test_weights_bound_an_expectation_from_above(classes, cells):
@@ -82,7 +135,23 @@ def test_weights_bound_an_expectation_from_above(classes, cells):
 def test_without_the_determinant_two_classes_are_the_gaussian_mechanism():
     for epsilon, shift in [(0.1, 0.02), (1.0, 0.17), (8.0, 1.3), (50.0, 5.0), (0.0, 0.3)]:
         exact = float(gaussian.delta(epsilon, sensitivity=math.sqrt(2.0) * shift, sigma=1.0))
-        assert flat_delta(2, epsilon, shift) == pytest.approx(exact, rel=1e-9)
+        assert flat_delta(2, epsilon, shift) == pytest.approx(exact, rel=1e-9, abs=0.0)
+
+
+@pytest.mark.parametrize("classes", [3, 30])
+def test_without_the_determinant_the_worst_record_has_one_wrong_class(classes):
+    """Its loss is s² + s times the largest difference; with large shifts all of its law is above epsilon."""
+    law = LargestTwo(classes)
+    for epsilon, shift in [(0.0, 0.2), (1.0, 0.17), (0.5, 1.3), (3.0, 6.0), (700.0, 25.0), (1.0, 30.0)]:
+        kink = max(epsilon / shift - shift, -20.0)
+        wanted, _ = quad(
+            lambda x, e=epsilon, s=shift: -math.expm1(e - s * s - s * x) * float(law.largest(np.array(x))),
+            *(kink, max(kink, 3.0) + 15.0),
+            epsabs=0.0,
+            epsrel=1e-11,
+            limit=200,
+        )
+        assert flat_delta(classes, epsilon, shift) == pytest.approx(wanted, rel=1e-9, abs=0.0)
 
 
 @pytest.mark.parametrize("classes", [3, 10, 100])
@@ -97,6 +166,15 @@ def test_noise_without_the_determinant(classes, sigma):
     found = flat_sigma(classes, 1.0, 1e-6)
     assert found == pytest.approx(sigma, rel=2e-5)
     assert flat_delta(classes, 1.0, 1.0 / found) <= 1e-6
+
+
+@pytest.mark.parametrize("classes", [3, 10, 100])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0.1, 1e-9), (0.5, 1e-5), (1.0, 1e-6), (4.0, 0.3), (9.0, 0.01)]
+)
+def test_noise_without_the_determinant_is_on_the_private_side(classes, epsilon, delta):
+    sigma = flat_sigma(classes, epsilon, delta)
+    assert (1.0 - 1e-9) * delta <= flat_delta(classes, epsilon, 1.0 / sigma) <= delta
 
 
 def test_bounds_on_probabilities_are_probabilities():
