@@ -13,7 +13,7 @@ from expost.privacy.excess import UNITS
 
 # A choice may cost up to this much. One that costs more is no longer private.
 MOST_EPSILON = 50.0
-# How many chords a curve has; they lie above the profile by less than 1e-4 of its largest value.
+# How many chords a curve has; up to an epsilon of 1 they exceed the profile by less than 1e-4 of its maximum.
 _CHORDS = 64
 
 
