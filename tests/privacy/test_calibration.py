@@ -12,7 +12,7 @@ import expost
 from expost import LogisticLoss, PseudoHuber, SmoothedHinge, gaussian
 from expost.exceptions import CalibrationError, ParameterError
 from expost.privacy.certified_profile import Bracket
-from expost.privacy.recipes import HESSIAN_NOISE, Target
+from expost.privacy.recipes import Target
 
 LOSSES = ["logistic", LogisticLoss(soft=True), "smoothed_hinge", "pseudo_huber"]
 REPORTS = ["independent", "leverage", "dependent", "adaptive"]
@@ -213,7 +213,7 @@ def test_by_default_the_hessian_costs_the_model_little(loss, report):
         assert plan.sigma_gradient == pytest.approx(plan.sigma, rel=1e-12)
         model *= math.sqrt(2.0)
     curved = replace(plan.scales, sigma_gradient=None).shift(0.0, curve.max_curvature)
-    assert curved == pytest.approx(model / (math.sqrt(2.0) * HESSIAN_NOISE), rel=1e-12)
+    assert curved == pytest.approx(model / (math.sqrt(2.0) * 12.0), rel=1e-12)
     assert plan.l2 == alone.l2
     assert curve.max_slope / model <= 1.01 * alone.sigma
 

@@ -11,6 +11,7 @@ import expost
 from expost.audit import hockey_stick
 from expost.losses.records import Lengths
 from expost.privacy import gaussian
+from expost.privacy.recalibration import MOMENT_WEIGHTS, recalibration_of
 from expost.privacy.scales import NoiseScales
 from expost.privacy.shapes import default_threshold, regression_loss
 
@@ -103,6 +104,24 @@ def test_real_neighbours_stay_below_the_budget(epsilon):
 def test_many_neighbours(epsilon, report):
     plan = planned(epsilon, report=report)
     assert expost.audit.audit_plan(plan, trials=60, random_state=1).ratio <= 1.0
+
+
+def test_a_row_adds_a_vector_of_length_one_at_most():
+    """Its prediction and its residual are at most 1; the certificate counts 1, and little is given away."""
+    prediction, residual = np.meshgrid(np.linspace(-1.0, 1.0, 21), np.linspace(-1.0, 1.0, 21))
+    one = np.ones_like(prediction)
+    added = [one, prediction, prediction**2, residual, prediction * residual]
+    lengths = np.sqrt(
+        sum((weight * moment) ** 2 for weight, moment in zip(MOMENT_WEIGHTS, added, strict=True))
+    )
+    assert 0.9999 < np.max(lengths) < 1.0
+    assert MOMENT_WEIGHTS[3] == MOMENT_WEIGHTS[4] == 2.0 * MOMENT_WEIGHTS[0]  # residuals are told best
+
+
+def test_moments_are_no_counts():
+    """They may be below zero; how many rows a histogram has in a cell may not."""
+    assert not recalibration_of(expost.PseudoHuber()).counts
+    assert recalibration_of(expost.LogisticLoss()).counts
 
 
 @pytest.mark.parametrize("report", ["leverage", "adaptive"])
