@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from convex_losses import OneOfMany
 from grids import grid
+from mpmath import mp, mpf
+from scipy.optimize import brentq
 from scipy.special import expit, logsumexp, softmax
 
 import expost
@@ -200,6 +202,20 @@ def test_sums_of_eigenvalues_are_covered():
         )
 
 
+@pytest.mark.parametrize("order", [1.5, 2.0, 16.0, 100.0])
+def test_eigenvalues_count_as_equal_up_to_where_their_share_stops_being_concave(order):
+    """The share is the mean of a/(1 + x) - a/(1 + ax), whose second derivative has one root."""
+    bend = brentq(lambda x: order / (1.0 + x) ** 3 - order**3 / (1.0 + order * x) ** 3, 1e-9, 10.0)
+    trace = np.asarray(5.0 * bend)
+    below, above = (
+        renyi.adding_sum(np.asarray(order), trace, np.asarray(bend * (1.0 + step))) for step in (-1e-9, 1e-9)
+    )
+    # Twenty-five of a fifth have this sum and these squares.
+    equal = 25.0 * renyi.adding_excess(np.asarray(order), np.asarray(bend / 5.0))
+    assert below == pytest.approx(equal, rel=1e-6)
+    assert equal < above * (1.0 - 1e-3)
+
+
 CURVES = [SoftmaxCurve(3), SoftmaxCurve(10), SoftmaxCurve(10, cap=0.66), SoftmaxCurve(5, cap=0.8)]
 
 
@@ -252,6 +268,31 @@ def test_ten_classes_need_less_noise(epsilon, sigma):
     plan = expost.calibrate(loss=classification_loss(10, epsilon, 1e-6), epsilon=epsilon, delta=1e-6)
     assert plan.sigma == pytest.approx(sigma, rel=3e-4)
     assert plan.delta_at(epsilon) <= 1e-6 < 0.5 * plan.profile.first.delta(epsilon).upper
+
+
+def test_conversions_are_rounded_towards_privacy():
+    """Where divergences are large their last digit is all of an exponent; by fifty digits."""
+    divergence = 1000.0
+    for number in (-16, 0, 50, 208):
+        order = float(renyi.orders_of([number])[0])
+        one = np.array([order]), np.array([divergence])
+        with mp.workdps(50):
+            a, size = mpf(order), mpf(divergence)
+            for target in (1e-3, 1e-12):
+                exact = size + (mp.log(1 / mpf(target)) - mp.log(a)) / (a - 1) + mp.log(1 - 1 / a)
+                assert exact <= renyi.epsilons(*one, target)[0] <= exact * (1 + mpf(10) ** -11)
+                epsilon = float(exact)
+                least = mp.exp((a - 1) * (size - mpf(epsilon))) / (a - 1) * (1 - 1 / a) ** a
+                assert least <= renyi.delta(*one, np.array(epsilon)) <= least * (1 + mpf(10) ** -4)
+
+
+def test_no_divergence_promises_less_than_nothing():
+    """A delta is a probability, however large the divergences are, and a promise of 1 needs no epsilon."""
+    for size in (0.0, 1.0, 1e3):
+        bounds = size * renyi.ORDERS
+        deltas = renyi.delta(renyi.ORDERS, bounds, np.array([0.0, 0.1, 1.0]))
+        assert np.all((deltas >= 0.0) & (deltas <= 1.0))
+    np.testing.assert_array_equal(deltas, 1.0)
 
 
 def test_people_have_the_bound_of_a_row_up_to_some_order():
@@ -388,3 +429,6 @@ def test_budgets_chosen_on_the_way():
     assert replace(spent[1], curves=(curve, nothing)).delta_at(5.0) == 1.0
     assert replace(spent[1], curves=(curve, nothing)).epsilon_at(1e-6) == math.inf
     assert spent[3].epsilon_at(1e-18) == math.inf
+    # Divergences are certified up to the epsilon at which curves end, and promise nothing beyond.
+    assert spent[3].delta_at(700.0) < 1e-16
+    assert spent[3].delta_at(700.1) == 1.0
