@@ -8,6 +8,7 @@ from scipy.integrate import quad
 
 import expost
 from expost.audit import hockey_stick
+from expost.exceptions import ParameterError
 from expost.losses.records import Lengths
 from expost.privacy import gaussian
 from expost.privacy.shapes import capped_logistic, capped_softmax, default_threshold, regression_loss
@@ -112,3 +113,14 @@ def test_caps_by_name():
     assert capped_logistic(1.0, DELTA, cap="likelihood", radius=RADIUS) == expost.LogisticLoss()
     default = capped_logistic(1.0, DELTA, radius=RADIUS)
     assert capped_logistic(1.0, DELTA, cap="gradient", radius=RADIUS) == default
+
+
+def test_a_cap_for_longer_rows_than_the_plans_is_refused():
+    """The longest rows would have longer gradients than the plan pays for."""
+    for share in (0.5, 1.0):
+        loss = expost.LogisticLoss(cap=0.5, gradient_cap=0.5 * share * RADIUS)
+        assert expost.calibrate(loss=loss, norm=1.0, fit_intercept=True).delta_at(1.0) <= DELTA
+    for share in (1.0 + 1e-9, 1.5, 3.0):
+        loss = expost.LogisticLoss(cap=0.5, gradient_cap=0.5 * share * RADIUS)
+        with pytest.raises(ParameterError, match=r"`gradient_cap` must be at most .* longest row, 1\.41421"):
+            expost.calibrate(loss=loss, norm=1.0, fit_intercept=True)

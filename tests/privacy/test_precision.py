@@ -10,7 +10,7 @@ import pytest
 
 import expost
 from expost.exceptions import CalibrationError
-from expost.privacy.precision import REAL, Precision, Rounding, statistic_grid
+from expost.privacy.precision import MOST_COEFFICIENTS, REAL, Precision, Rounding, statistic_grid
 from expost.privacy.scales import NoiseScales
 
 
@@ -70,6 +70,13 @@ def test_the_noise_of_the_output_is_the_largest_that_nobody_notices(radius, rows
     assert chosen.grid == 2.0**-9 * chosen.solver_radius
     assert chosen.rows_at_most == rows
     assert chosen.rounding(0.25) == rounding
+
+
+def test_rounding_as_many_coefficients_as_there_may_be_takes_less_than_half_of_the_radius():
+    """Half a step for each; with twice as many it would take half."""
+    plan = expost.calibrate(loss="logistic", epsilon=1.0)
+    moved = 0.5 * math.sqrt(MOST_COEFFICIENTS) * plan.grid
+    assert math.sqrt(2.0) * moved == pytest.approx(0.5 * plan.solver_radius, rel=1e-12)
 
 
 @pytest.mark.parametrize("sigma", [1e-248, 1e262])
