@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from mpmath import mp, mpf
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
@@ -50,6 +51,21 @@ def test_no_choice_exceeds_the_profile_and_the_worst_pair_reaches_it(epsilon):
         found = plan.epsilon_at(delta)
         assert plan.delta_at(found) <= delta * (1 + 1e-9)
         assert found == 0.0 or plan.delta_at(found) == pytest.approx(delta, rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [*EPSILONS, 50.0])
+def test_the_profile_and_its_inverse_are_rounded_towards_privacy(epsilon):
+    """By fifty digits: above the formula, but for the last digit of an epsilon, and close to it."""
+    plan = expost.ChoicePlan(epsilon, 2)
+    with mp.workdps(50):
+        e = mpf(epsilon)
+        for at in (0.0, 0.3 * epsilon, 0.7 * epsilon, 0.99 * epsilon):
+            exact = (1 - mp.exp((mpf(at) - e) / 2)) ** 2 / (1 - mp.exp(-e))
+            assert exact <= plan.delta_at(at) <= exact * (1 + mpf(10) ** -13)
+        for share in (1e-9, 0.1, 0.9):
+            delta = share * plan.delta_at(0.0)
+            exact = e + 2 * mp.log(1 - mp.sqrt(mpf(delta) * (1 - mp.exp(-e))))
+            assert exact <= plan.epsilon_at(delta) * (1 + mpf(2) ** -51) <= exact * (1 + mpf(10) ** -10)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -123,6 +139,23 @@ def test_a_model_and_a_choice_compose_close_to_quadrature():
 def test_bad_arguments_are_named(arguments, named):
     with pytest.raises(ParameterError, match=f"^`{named}`"):
         expost.ChoicePlan(**arguments)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, 1.5])
+def test_a_delta_is_a_probability(delta):
+    with pytest.raises(ParameterError, match="`delta` must be"):
+        expost.ChoicePlan(1.0, 2).epsilon_at(delta)
+
+
+def test_a_choice_states_its_promise_and_for_whom_it_is():
+    """Files from before there were people do not say that a unit is the row."""
+    row, person = expost.ChoicePlan(0.5, 7), expost.ChoicePlan(0.5, 7, "person")
+    stated = {"epsilon": 0.5, "delta": 0.0, "candidates": 7}
+    assert row.fields() == stated
+    assert person.fields() == stated | {"unit": "person"}
+    whom = "for all rows of a record or person together"
+    assert f"ε = 0.5 at δ = 0, {whom}" in person._repr_html_()
+    assert whom not in row._repr_html_()
 
 
 def test_choices_for_rows_and_plans_for_people_do_not_add_up():
