@@ -183,7 +183,8 @@ def test_explicit_scales():
     with pytest.raises(ParameterError, match="recalibrate=False"):
         expost.calibrate(**scales, sigma_recalibration=9.0)
     with pytest.raises(ParameterError, match="`sigma_recalibration`"):
-        expost.calibrate(recalibrate=True, **scales, sigma_recalibration=2.0**33)
+        expost.calibrate(recalibrate=True, **scales, sigma_recalibration=2.0**32)
+    assert expost.calibrate(recalibrate=True, **scales, sigma_recalibration=0.99 * 2.0**32).recalibrate
 
 
 def test_cells_are_public():
