@@ -9,6 +9,7 @@ import pytest
 from convex_losses import OneOfMany
 from grids import grid
 from mpmath import mp, mpf
+from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import expit, logsumexp, softmax
 
@@ -186,8 +187,67 @@ def test_the_determinant_is_of_second_order():
     assert np.all(first <= 0.5 * order * size**2)
     assert np.all(first <= np.log1p(size) * (1.0 + 1e-9))
     assert renyi.removing_excess(np.array(5.0), np.array(0.25)) == math.inf
+    assert renyi.removing_excess(np.array(5.0), np.array(3.0)) == math.inf
     small = renyi.removing_excess(order, 1e-3 / order)
     np.testing.assert_allclose(small, 0.5 * order * (1e-3 / order) ** 2, rtol=2e-3)
+
+
+def test_excesses_are_rounded_towards_privacy():
+    """By fifty digits: above their formulas, by no more than the rounding of what cancels in them."""
+    rng = np.random.default_rng(5)
+    for order in (1.5, 2.0, 3.0, 40.0, 8193.0):
+        sizes = np.exp(rng.uniform(-25.0, 3.0, 250))
+        added = renyi.adding_excess(np.asarray(order), sizes).tolist()
+        lefts = (sizes / 25.0 / order).tolist()
+        removed = renyi.removing_excess(np.asarray(order), np.array(lefts)).tolist()
+        with mp.workdps(50):
+            a = mpf(order)
+            for size, left, found, other in zip(sizes.tolist(), lefts, added, removed, strict=True):
+                exact = (a * mp.log(1 + mpf(size)) - mp.log(1 + a * mpf(size))) / (a - 1)
+                rounding = mpf(10) ** -14 * size * a / (a - 1)
+                assert exact * (1 - mpf(2) ** -51) <= found <= exact + rounding
+                assert found <= a / 2 * mpf(size) ** 2 * (1 + mpf(2) ** -51)
+                exact = -mp.log(1 + mpf(left)) - mp.log(1 - (a - 1) * mpf(left)) / (a - 1)
+                assert exact <= other <= exact + mpf(10) ** -14 * left
+
+
+@pytest.mark.parametrize("order", [1.5, 3.0, 40.0, 8193.0])
+def test_what_eigenvalues_add_for_each_unit_of_their_sum_is_a_mean(order):
+    """Of the slope of their excess, by quadrature; for an added record the steepest one, from there on."""
+
+    def added(x):
+        return (order / (1.0 + x) - order / (1.0 + order * x)) / (order - 1.0)
+
+    def removed(x):
+        return 1.0 / (1.0 - (order - 1.0) * x) - 1.0 / (1.0 + x)
+
+    steepest = order**-0.5
+    for share in (0.1, 0.5, 0.99):
+        largest = np.asarray(share * steepest)
+        mean = quad(added, 0.0, float(largest), epsabs=0.0)[0] / float(largest)
+        assert renyi.adding_mean(np.asarray(order), largest) == pytest.approx(mean, rel=1e-9, abs=0.0)
+        largest = np.asarray(share / order)
+        mean = quad(removed, 0.0, float(largest), epsabs=0.0)[0] / float(largest)
+        assert renyi.removing_mean(np.asarray(order), largest) == pytest.approx(mean, rel=1e-9, abs=0.0)
+    for share in (1.01, 2.0, 100.0):
+        found = renyi.adding_mean(np.asarray(order), np.asarray(share * steepest))
+        assert found == pytest.approx(np.max(added(steepest * np.linspace(0.5, 2.0, 3001))), rel=1e-6)
+
+
+@pytest.mark.parametrize("order", [1.2, 1.5, 1.99])
+def test_below_order_two_eigenvalues_are_taken_as_zero_or_the_largest(order):
+    """One alone adds its own excess, and three equal ones as much as three."""
+    one, order = np.asarray(0.1), np.asarray(order)
+    assert renyi.removing_sum(order, one, one) == pytest.approx(renyi.removing_excess(order, one), rel=1e-12)
+    three = renyi.removing_sum(order, 3.0 * one, one)
+    assert three == pytest.approx(3.0 * renyi.removing_excess(order, one), rel=1e-12)
+
+
+@pytest.mark.parametrize("order", [2.0, 2.5, 3.0, 9.0])
+def test_from_order_two_on_one_eigenvalue_has_all_of_the_squares(order):
+    for trace in (0.1, 0.3):
+        found = renyi.removing_sum(np.asarray(order), np.asarray(trace), np.asarray(0.1))
+        assert found == renyi.removing_excess(np.asarray(order), np.asarray(0.1))
 
 
 def test_sums_of_eigenvalues_are_covered():
@@ -293,6 +353,9 @@ def test_no_divergence_promises_less_than_nothing():
         deltas = renyi.delta(renyi.ORDERS, bounds, np.array([0.0, 0.1, 1.0]))
         assert np.all((deltas >= 0.0) & (deltas <= 1.0))
     np.testing.assert_array_equal(deltas, 1.0)
+    least = renyi.epsilons(renyi.ORDERS, 1e-3 * renyi.ORDERS, 0.9)
+    assert np.all(least >= 0.0)
+    assert np.min(least) == 0.0
 
 
 def test_people_have_the_bound_of_a_row_up_to_some_order():
