@@ -16,7 +16,7 @@ from expost.fitting.release import Release
 from expost.reports.base import Scope, Shares, form_quantile, goe_quantile
 from expost.reports.intervals import Determinant
 from expost.reports.laws import NO_DRIFT, two_sided
-from expost.reports.records import WEIGHTS, mixtures
+from expost.reports.records import FEW_WEIGHTS, WEIGHTS, mixtures
 from expost.reports.total import ellipse_quantile, ellipse_stretch, largest_shifts, whole_parts
 
 D, RECORDS, DRAWS = 5, 6, 500
@@ -179,12 +179,14 @@ def test_the_totals_noise_is_covered_whatever_slope_and_curvature_make_of_it():
     assert missed.mean() > 0.9 * failure
 
 
-def test_mixtures_are_convex_definite_and_as_sharp_as_a_fine_grid():
+@pytest.mark.parametrize(("few", "sharp"), [(False, 1.1), (True, 1.2)])
+def test_mixtures_are_convex_definite_and_as_sharp_as_a_fine_grid(few, sharp):
     """Of an indefinite lower bound too, of which only small weights can be taken."""
+    weights = FEW_WEIGHTS if few else WEIGHTS
     rng = np.random.default_rng(11)
     for floor, lowest in ((0.05, 0.3), (0.05, -0.2), (2.0, -0.2), (2.0, -1e-3)):
         lower = np.sort(np.append(rng.uniform(0.5, 8.0, D - 1), lowest))
-        pencil = mixtures(np.eye(D), lower, floor, 0.4, WEIGHTS)
+        pencil = mixtures(np.eye(D), lower, floor, 0.4, weights)
         assert np.all((pencil.weights >= 0.0) & (pencil.weights <= 1.0))
         assert 0.0 in pencil.weights
         values = np.outer(lower, pencil.weights) + floor * (1.0 - pencil.weights)
@@ -195,7 +197,7 @@ def test_mixtures_are_convex_definite_and_as_sharp_as_a_fine_grid():
         best = np.full(len(squared), np.inf)
         for weight in fine[:-1]:
             best = np.minimum(best, squared @ (1.0 / (weight * lower + (1.0 - weight) * floor)))
-        assert np.all(pencil.forms(squared).min(axis=0) <= 1.1 * best)
+        assert np.all(pencil.forms(squared).min(axis=0) <= sharp * best)
 
 
 @pytest.mark.parametrize("kind", ["independent", "leverage", "dependent", "adaptive"])

@@ -7,11 +7,15 @@ from problems import rows_in_ball
 from test_coverage import FAILURES, FITS, KINDS, misses, too_often
 
 import expost
+from expost.data.blocks import Block
+from expost.data.rows import DenseRows
+from expost.fitting.contributions import Contributions
 from expost.fitting.ex_post import ex_post_terms
 from expost.losses import PseudoHuber
 from expost.privacy.shapes import capped_logistic
 from expost.reports import evaluate
 from expost.reports.base import Scope
+from expost.reports.records import records_of
 from expost.reports.total import cost_quantile
 
 
@@ -114,6 +118,17 @@ def test_the_length_of_a_vector_counts():
     assert found.report_cost == pytest.approx(length * (0.5 * length + quantile), rel=1e-9)
     assert np.max(length) * 0.8 < 1.0
     assert np.all(found.total > found.upper)
+
+
+@pytest.mark.parametrize("each", [None, 1, 2, 4])
+def test_what_rows_add_to_the_moments_is_at_most_their_lengths_added_up(each):
+    one = problem("independent", number=True, **LOUD["independent"])
+    release, _ = one.fit(0)
+    rows, y = np.column_stack([one.X[True], np.ones(25)])[:24], one.y[True][:24]
+    block = Block(DenseRows.here(rows), y, None)
+    lengths = Contributions(release.coefficients, one.plan).lengths(block)
+    found = records_of(release, block, Scope(None), each).added
+    np.testing.assert_allclose(found, lengths.reshape(-1, each or 1).sum(axis=1), rtol=1e-14)
 
 
 def test_members_of_a_family_are_told_more():

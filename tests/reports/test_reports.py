@@ -8,11 +8,12 @@ from grids import grid
 from oracle import Problem
 from problems import CASES, linear_records, rows_in_ball, with_intercept
 
+from expost.data.choices import Choice
 from expost.exceptions import ParameterError
 from expost.privacy.scales import REPORT_KINDS, NoiseScales
 from expost.reports import evaluate
 from expost.reports.base import Interval, Scope
-from expost.reports.evaluate import sum_of_terms
+from expost.reports.evaluate import _counted, streamed_figures, sum_of_terms
 
 KINDS = ("independent", "leverage", "dependent", "adaptive")
 BOUNDED = [case for case in CASES if np.isfinite(case.loss.curve.max_slope)]
@@ -178,6 +179,19 @@ def test_bad_options_are_refused(options, words):
         evaluate(release, made.design[True].labelled(made.y[True]), **options)
 
 
+def test_private_choices_are_paid_for_in_the_total_alone():
+    made = problem("independent", sigma=4.0)
+    release, _ = made.fit(0)
+    choices = tuple(
+        Choice(candidates=(1.0, 2.0), place=0, epsilon=epsilon, id=name * 64)
+        for epsilon, name in ((0.25, "a"), (0.5, "b"))
+    )
+    plain, chosen = bounds(made, release), bounds(made, replace(release, choices=choices))
+    np.testing.assert_allclose(chosen.total, plain.total + 0.75, rtol=1e-14)
+    for name in ("lower", "upper", "report_cost"):
+        np.testing.assert_array_equal(getattr(chosen, name), getattr(plain, name))
+
+
 def test_as_many_records_as_are_covered_can_be_asked_about():
     """Each gets its share of the failure probability, so asking about fewer of them changes no figure."""
     made = problem("leverage")
@@ -191,6 +205,15 @@ def test_as_many_records_as_are_covered_can_be_asked_about():
     assert len(few.total) == 50
     # The Hessian's event is one for all records, so only the rest of the failure probability is shared.
     assert np.all(few.upper <= apart.upper)
+
+
+def test_too_many_records_are_refused_before_any_is_read_where_their_number_is_known():
+    made = problem("independent", sigma=4.0)
+    release, _ = made.fit(0)
+    with pytest.raises(ParameterError, match="at least the number of records"):
+        streamed_figures(release, made.records(True), simultaneous=249)
+    with pytest.raises(ParameterError, match="at least the number of records"):
+        list(_counted(iter([next(streamed_figures(release, made.records(True)))] * 2), Scope(499)))
 
 
 @pytest.mark.parametrize("simultaneous", [None, 300, "all"])

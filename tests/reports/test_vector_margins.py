@@ -122,6 +122,23 @@ def test_small_matrices_give_the_determinants_of_large_ones():
     assert np.all(np.isinf(records.above(tiny, 1.0)))
 
 
+@pytest.mark.parametrize("each", [None, 1, 2])
+def test_a_released_matrix_changes_by_the_part_of_a_record_or_of_all_rows_of_a_person(each):
+    """By its Frobenius norm, whether the matrix is whole or reduced; rows are of every length."""
+    for reduced in (False, True):
+        setting = Setting(reduced=reduced, weights=True)
+        lengths = np.linspace(0.2, 1.0, N)[:, None]
+        release = Release(setting.plan, np.zeros(2 * D), hessian=np.eye(D if reduced else 2 * D))
+        block = Block(DenseRows.here(lengths * setting.X), setting.y, setting.weights)
+        found = records_of(release, block, Scope(None), each).released_norm
+        # At a score of zero every class has a third, and bends by it in every direction.
+        parts = setting.weights[:, None, None] * lengths[:, :, None] ** 2 / 3.0
+        parts = parts * setting.X[:, :, None] * setting.X[:, None, :]
+        whole = parts.reshape(-1, each or 1, D, D).sum(axis=1)
+        copies = 1.0 if reduced else np.sqrt(2.0)
+        np.testing.assert_allclose(found, copies * np.linalg.norm(whole, axis=(1, 2)), rtol=1e-12)
+
+
 @pytest.mark.parametrize("cap", [1.0, 0.6])
 def test_the_reduced_matrix_bounds_the_whole_one(cap):
     """Without noise: above the truth for members and others, and far below what needs no data."""
