@@ -29,7 +29,7 @@ from expost.losses.corners import Corners
 from expost.reports.base import Scope
 from expost.reports.evaluate import rows_counted, spent_on_choices
 from expost.reports.intervals import inner_product, noise_factors, weight_of
-from expost.reports.laws import NO_DRIFT, Across, conditional_quantile, two_sided
+from expost.reports.laws import NO_DRIFT, Across, conditional_quantile, person_law, two_sided
 
 CONFIDENCES = (0.5, 0.8, 0.95)
 CHOSEN = """
@@ -56,6 +56,24 @@ def test_quantiles_of_people():
     assert Across(1).quantile(0.05) == two_sided(0.05)
     at = np.array([0.0, 0.5, 2.0])
     np.testing.assert_allclose(Across(1).tail(at), 2.0 * stats.norm.sf(at), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("loss", "directions"),
+    [
+        (expost.LogisticLoss(), 1),
+        (SoftmaxLoss(3), 2),
+        (SoftmaxLoss(5), 4),
+        (expost.LipschitzPoisson(features=4, largest=10.0), 1),
+        (expost.SmoothedNorm(3), 3),
+    ],
+    ids=str,
+)
+def test_each_row_of_a_person_has_a_normal_for_each_direction_of_its_gradient(loss, directions):
+    """A gradient along a row has one, with several classes one fewer than those; at most one a coefficient."""
+    for rows in (1, 2, 5):
+        assert person_law(loss, rows, 1000) == Across(rows * directions)
+        assert person_law(loss, rows, 4) == Across(min(rows * directions, 4))
 
 
 @pytest.mark.parametrize("freedom", [2, 3, 7])
