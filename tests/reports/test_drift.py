@@ -26,7 +26,7 @@ from expost.reports.intervals import (
     noise_factors,
     reach_factors,
 )
-from expost.reports.laws import NO_DRIFT, Across, Chi, Drift
+from expost.reports.laws import NO_DRIFT, Across, Chi, Drift, Spread, conditional_quantile
 from expost.reports.several import _part, sum_noise
 from expost.reports.total import (
     WholeNoise,
@@ -215,8 +215,21 @@ def test_a_part_of_a_sum_allows_what_its_own_bound_would(report, cornered, rows)
 def average_beyond(law, failure, largest):
     """The logarithm of the average of exp(a Q) beyond its quantile, divided by a."""
     at = law.quantile(failure)
-    beyond = integrate.quad(lambda u: math.exp(largest * u) * float(law.tail(np.array(at + u))), 0.0, 30.0)[0]
+
+    def grown(u):
+        return math.exp(largest * u) * float(law.tail(np.array(at + u)))
+
+    beyond = integrate.quad(grown, 0.0, 36.0, epsabs=0.0, epsrel=1e-11, limit=200)[0]
     return at + math.log1p(largest * beyond / failure) / largest
+
+
+@pytest.mark.parametrize("largest", [0.2, 3.0, 19.0])
+@pytest.mark.parametrize("law", [Chi(1), Chi(400), Spread(4), Across(3)], ids=str)
+def test_what_the_noise_is_on_average_beyond_is_an_integral_to_its_end(law, largest):
+    """The integrand may be largest far out: at the length of many normals, and the multiple of the noise."""
+    for failure in (0.3, 1e-9):
+        wanted = average_beyond(law, failure, largest)
+        assert conditional_quantile(law, failure, largest) == pytest.approx(wanted, rel=1e-9)
 
 
 def test_at_corners_the_noise_of_a_whole_release_is_what_it_is_on_average_beyond():

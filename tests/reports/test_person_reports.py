@@ -70,10 +70,19 @@ def test_quantiles_of_people():
     ids=str,
 )
 def test_each_row_of_a_person_has_a_normal_for_each_direction_of_its_gradient(loss, directions):
-    """A gradient along a row has one, with several classes one fewer than those; at most one a coefficient."""
+    """One along a row, with several classes one fewer than those, and no more than there are coefficients."""
     for rows in (1, 2, 5):
         assert person_law(loss, rows, 1000) == Across(rows * directions)
         assert person_law(loss, rows, 4) == Across(min(rows * directions, 4))
+
+
+@pytest.mark.parametrize("freedom", [2, 3, 7])
+def test_without_a_stretch_it_is_the_length_of_all(freedom):
+    """Every direction counts as much as her own."""
+    law, at = Across(freedom, 1.0), np.array([0.1, 1.0, 3.0, 8.0])
+    np.testing.assert_allclose(law.tail(at), stats.chi.sf(at, freedom), rtol=1e-11)
+    for failure in (0.9, 0.05, 1e-9):
+        assert law.quantile(failure) == pytest.approx(stats.chi.isf(failure, freedom), rel=1e-11)
 
 
 @pytest.mark.parametrize("freedom", [2, 3, 7])

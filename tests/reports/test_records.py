@@ -40,6 +40,15 @@ def test_ratios_at_the_edges():
     np.testing.assert_allclose(found, [0.0, 1e-310, 1.0 / 3.0, 2.0, np.inf], rtol=1e-15, atol=1e-308)
 
 
+def test_a_record_that_is_more_than_there_is_has_no_smallest_determinant():
+    """Of an upper bound of the Hessian: where it is below the record's part, nothing is known of a member."""
+    records = linear_records(np.ones((5, 1)), np.ones(5), np.array([0.25, 0.5, 1.0, 1.5, 3.0]))
+    one = Pencil.single(np.eye(1), np.ones(1))
+    known = [-np.log(0.75), np.log(2.0), 0.0, 0.0, 0.0]
+    np.testing.assert_allclose(records.below(one, member=True), known, rtol=1e-14)
+    np.testing.assert_allclose(records.below(one, member=False), np.log1p(records.at.curvature), rtol=1e-14)
+
+
 def test_a_basis_is_turned_to_once_and_another_one_again(monkeypatch):
     """Also where a basis is gone and another has its place in memory."""
     calls = 0

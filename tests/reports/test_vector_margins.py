@@ -139,6 +139,22 @@ def test_a_released_matrix_changes_by_the_part_of_a_record_or_of_all_rows_of_a_p
         np.testing.assert_allclose(found, copies * np.linalg.norm(whole, axis=(1, 2)), rtol=1e-12)
 
 
+def test_of_a_reduced_matrix_a_person_reads_the_smallest_eigenvalue():
+    """It bounds what she adds to the Hessian; nothing is known where the Hessian has her rows already."""
+    setting = Setting(reduced=True, weights=True)
+    release = Release(setting.plan, setting.w.ravel(), hessian=np.eye(D))
+    block = Block(DenseRows.here(setting.X), setting.y, setting.weights)
+    records = records_of(release, block, Scope(None), 2)
+    pencil = mixtures(np.eye(D), np.linspace(1.0, 3.0, D), 0.7, 0.5, np.array([0.0, 0.5, 1.0]))
+    parts = setting.parts.reshape(-1, 2, 2 * D, 2 * D).sum(axis=1)
+    more = np.linalg.slogdet(np.eye(2 * D) + parts / 0.7)[1]
+    np.testing.assert_allclose(records.above(pencil, 0.0), more, rtol=1e-10)
+    np.testing.assert_allclose(records.above(pencil, pencil.weights), more, rtol=1e-10)
+    assert np.all(np.isinf(records.above(pencil, 1.0)))
+    for member in (True, False):
+        assert np.all(records.below(pencil, member=member) == 0.0)
+
+
 @pytest.mark.parametrize("cap", [1.0, 0.6])
 def test_the_reduced_matrix_bounds_the_whole_one(cap):
     """Without noise: above the truth for members and others, and far below what needs no data."""

@@ -33,7 +33,7 @@ def test_the_spread_of_the_noise_has_the_quantiles_of_its_law():
             # Two-sided binomial, at most 2e-8 for each of the fifteen comparisons.
             assert stats.binom.cdf((drawn > at).sum(), len(W), tail) > 1e-8
             assert stats.binom.sf((drawn > at).sum() - 1, len(W), tail) > 1e-8
-    for failure in (0.3, 1e-3, 1e-12, 1e-30):
+    for failure in (0.9, 0.3, 1e-3, 1e-12, 1e-30):
         assert Spread(2).quantile(failure) == pytest.approx(NORMAL.quantile(failure), rel=1e-12)
         for classes in (3, 10, 1000):
             law = Spread(classes)
