@@ -21,15 +21,17 @@ from expost.data.blocks import Block
 from expost.data.choices import Choice
 from expost.data.people import People
 from expost.data.ranges import AskedRanges
+from expost.data.rows import DenseRows
 from expost.exceptions import DomainError, ExpostError, ParameterError
 from expost.fitting.choose import choose_ranges
 from expost.fitting.release import Release
 from expost.losses import SoftmaxLoss
 from expost.losses.corners import Corners
-from expost.reports.base import Scope
+from expost.reports.base import Scope, Shares
 from expost.reports.evaluate import rows_counted, spent_on_choices
-from expost.reports.intervals import inner_product, noise_factors, weight_of
+from expost.reports.intervals import Determinant, inner_product, noise_factors, weight_of
 from expost.reports.laws import NO_DRIFT, Across, conditional_quantile, person_law, two_sided
+from expost.reports.records import records_of
 
 CONFIDENCES = (0.5, 0.8, 0.95)
 CHOSEN = """
@@ -239,6 +241,28 @@ def test_who_only_enters_or_leaves_reads_the_noisy_gradient_with_that_sign():
         np.testing.assert_allclose(changed.lower, whole.lower, rtol=1e-6, atol=1e-6)
         ends[side] = changed.upper
     assert np.all(np.abs(ends[True] - ends[False]) > 0.01)
+
+
+def test_rows_that_leave_and_rows_that_enter_have_an_end_of_the_determinant_term_each():
+    """Whatever the rest of the table is: rows that leave can make it smaller, and rows that enter larger."""
+    rng = np.random.default_rng(8)
+    X, y = rows_in_ball(rng, 12, 3, norm=2.0), rng.integers(0, 2, 12).astype(float)
+    weights = np.tile([1.0, -0.5, -2.0], 4)
+    plan = expost.calibrate(loss="logistic", sigma=2.0, l2=0.3, norm=2.0, fit_intercept=False, max_weight=2.0)
+    release = Release(plan, np.array([0.5, -0.25, 1.0]))
+    bends = np.abs(weights) * plan.loss.derivatives(X @ release.coefficients, y)[1]
+    parts = (bends[:, None, None] * X[:, :, None] * X[:, None, :]).reshape(4, 3, 3, 3)
+    enter, leave = parts[:, 0], parts[:, 1] + parts[:, 2]
+    records = records_of(release, Block(DenseRows.here(X), y, weights), Scope(None), 3)
+    determinant = Determinant(release, Shares.of("independent", 0.05), Scope(None))
+    for member in (True, False):
+        found = determinant.bound(records, member=member)
+        np.testing.assert_allclose(found.low, -np.linalg.slogdet(np.eye(3) + enter / 0.3)[1], rtol=1e-10)
+        np.testing.assert_allclose(found.high, np.linalg.slogdet(np.eye(3) + leave / 0.3)[1], rtol=1e-10)
+        for size in (0.0, 0.1, 1.0, 10.0):
+            others = 0.3 * np.eye(3) + size * X[:4].T @ X[:4]
+            truth = np.linalg.slogdet(others + leave)[1] - np.linalg.slogdet(others + enter)[1]
+            assert np.all((found.low <= truth) & (truth <= found.high))
 
 
 def test_one_row_is_a_row():

@@ -9,10 +9,11 @@ from oracle import Problem
 from problems import CASES, linear_records, rows_in_ball, with_intercept
 
 from expost.data.choices import Choice
+from expost.data.rows import DenseRows
 from expost.exceptions import ParameterError
 from expost.privacy.scales import REPORT_KINDS, NoiseScales
 from expost.reports import evaluate
-from expost.reports.base import Interval, Scope
+from expost.reports.base import Bounds, Interval, Scope
 from expost.reports.evaluate import _counted, streamed_figures, sum_of_terms
 
 KINDS = ("independent", "leverage", "dependent", "adaptive")
@@ -216,6 +217,16 @@ def test_too_many_records_are_refused_before_any_is_read_where_their_number_is_k
         list(_counted(iter([next(streamed_figures(release, made.records(True)))] * 2), Scope(499)))
 
 
+@pytest.mark.parametrize("report", ["independent", "adaptive"])
+def test_a_record_has_the_same_figures_however_many_are_read_at_a_time(report, monkeypatch, remembered):
+    made = problem(report)
+    release, _ = made.fit(0)
+    whole = bounds(made, release)
+    monkeypatch.setitem(DenseRows.here.__globals__, "_ROOM", 100)
+    for figure, other in zip(bounds(made, release).figures, whole.figures, strict=True):
+        np.testing.assert_allclose(figure, other, rtol=1e-12)
+
+
 @pytest.mark.parametrize("simultaneous", [None, 300, "all"])
 def test_bounds_say_how_sure_they_are_and_of_what(simultaneous):
     made = problem("independent")
@@ -223,7 +234,8 @@ def test_bounds_say_how_sure_they_are_and_of_what(simultaneous):
     found = bounds(made, release, confidence=0.9, simultaneous=simultaneous)
     assert found.confidence == pytest.approx(0.9, rel=1e-14)
     assert found.scope == Scope(simultaneous)
-    assert bounds(made, release).confidence == pytest.approx(0.95, rel=1e-14)
+    for usual in (bounds(made, release), Bounds(*found.figures)):
+        assert usual.confidence == pytest.approx(0.95, rel=1e-14)
 
 
 def test_no_more_records_than_a_trillion_are_covered_together():
