@@ -175,7 +175,8 @@ def _taken_over(owner: ModuleType | type, new: Mapping[str, object]) -> bool:
     """Give a module or a class the constants and defaults of a change; whether there are any."""
     some = False
     for name, value in list(vars(owner).items()):
-        other = new.get(name)
+        # What makes a named tuple has its defaults, and is a static method.
+        value, other = (getattr(one, "__func__", one) for one in (value, new.get(name)))
         if isinstance(value, FunctionType) and isinstance(other, FunctionType):
             for defaults in ("__defaults__", "__kwdefaults__"):
                 if repr(getattr(value, defaults)) != repr(getattr(other, defaults)):
