@@ -1,17 +1,18 @@
 """What every certificate does: on Gaussian mechanisms whose two theorems state multiples of their delta."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 
-from expost import LogisticLoss, gaussian
+from expost import LogisticLoss, PseudoHuber, gaussian
 from expost.exceptions import ParameterError
 from expost.privacy import renyi
 from expost.privacy.certified_profile import Bracket, CertifiedProfile, certified
 from expost.privacy.plan import accounting_of
 from expost.privacy.precision import REAL, Rounding
+from expost.privacy.scales import NoiseScales
 from expost.privacy.sharpest import SharpestProfile
 
 pytestmark = pytest.mark.usefixtures("unremembered")
@@ -99,6 +100,13 @@ def test_what_covers_a_removal_is_asked_once():
     one.delta(1.0)
     assert [question[0] for question in one.asked] == ["adding", "removing"]
     assert one.asked[1][3] == Stated().adding(1.0, one.width).lower
+    both = SharpestProfile(one, REAL)
+    both.removing(1.0, 1e-3, scale=0.3)
+    both.removing(1.0, 1e-3)  # by itself it has all the digits that are asked for
+    assert [question for question in one.asked if question[0] == "removing"][1:] == [
+        ("removing", 1.0, 1e-3, 0.3),
+        ("removing", 1.0, 1e-3, 0.0),
+    ]
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.03, 0.08, 0.1, 0.3, 1.0])
@@ -157,7 +165,7 @@ def test_a_clear_answer_takes_one_question():
         assert [question[2] for question in one.asked] == [0.1]
 
 
-@pytest.mark.parametrize("shift", [0.01, 0.25, 3.0, 40.0])
+@pytest.mark.parametrize("shift", [1e-4, 0.01, 0.25, 3.0, 40.0])
 @pytest.mark.parametrize("delta", [1e-290, 1e-12, 1e-6, 0.2])
 def test_epsilon_is_that_of_the_gaussian_mechanism_at_a_share_of_delta(shift, delta):
     first = Stated(shift=shift)
@@ -183,6 +191,9 @@ def test_an_epsilon_of_zero_is_enough_for_a_large_delta():
         assert both.epsilon(0.9) == 0.0
         assert both.epsilon(one.delta(0.0).upper) == 0.0
         assert both.epsilon(0.999 * one.delta(0.0).upper) > 0.0
+    # Where only the second theorem says so, too.
+    sharpest, delta = SharpestProfile(Stated(second=(1.1, 1.1)), REAL), 1.5 * one.exact(0.0)
+    assert sharpest.epsilon(delta) == 0.0 < one.epsilon(delta)
 
 
 def test_deltas_and_tolerances_out_of_range_are_refused():
@@ -260,3 +271,14 @@ def test_the_floor_is_where_the_determinant_alone_costs_epsilon(unit):
     for epsilon in (0.1, 1.0, 30.0):
         assert accounting.log_determinant(accounting.floor(epsilon)) == pytest.approx(epsilon, rel=1e-12)
         assert accounting.log_determinant(math.inf) == 0.0
+
+
+def test_without_a_determinant_only_a_gradient_of_one_sign_is_a_gaussian_mechanism():
+    fixed, free = LogisticLoss().curve, PseudoHuber().curve
+    accounting = accounting_of(fixed, 3.0)
+    sigma = accounting.flat_sigma(1.0, 1e-6)
+    assert sigma == gaussian.sigma(1.0, 1e-6, sensitivity=3.0)
+    assert accounting.profile(math.inf, NoiseScales(sigma)).delta(1.0).upper == pytest.approx(1e-6, rel=1e-5)
+    assert accounting_of(free, 3.0).flat_sigma(1.0, 1e-6) is None
+    for curve in (fixed, free):
+        assert accounting_of(replace(curve, outputs=2), 3.0).flat_sigma(1.0, 1e-6) is None

@@ -288,6 +288,7 @@ FALLING = ((0.0, 0.3), (1.0, 0.1), (2.0, 0.05))
         ((0.0, 0.3), (math.nan, 0.1)),
         ((0.0, 0.3), (701.0, 0.1)),
         ((0.0, 0.3), (1.0, 0.29), (2.0, 0.05)),
+        ((0.0, 0.3), (1.0, 0.248452), (2.0, 0.107862)),  # the slopes are -0.0300 and -0.0301
     ],
 )
 def test_what_is_no_profile_is_no_curve(wrong):
@@ -329,6 +330,15 @@ def test_the_inverse_of_any_curve_is_on_the_private_side_to_the_last_digit():
             epsilon = curve.epsilon(delta)
             assert curve.delta(epsilon) <= delta
             assert epsilon == 0.0 or curve.delta(epsilon * (1.0 - 1e-9)) > delta * (1.0 - 1e-12)
+
+
+@pytest.mark.parametrize("shift", [0.1, 0.3, 2.0])
+def test_where_a_curve_ends_tells_the_variance_of_the_loss(shift):
+    """The loss of a Gaussian mechanism has the variance shift²; its curve ends at a delta of 1e-17."""
+    epsilons = np.linspace(0.0, 12.0 * shift + shift**2, 400)
+    deltas = gaussian.delta(epsilons, sensitivity=shift, sigma=1.0)
+    curve = ProfileCurve._convex(epsilons[deltas > 1e-17], *[deltas[deltas > 1e-17]] * 2)
+    assert curve.variance == pytest.approx(shift**2, rel=0.15)
 
 
 def test_curves_that_begin_apart_are_of_no_mechanism():

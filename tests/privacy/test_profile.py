@@ -309,6 +309,7 @@ def test_a_supremum_between_the_slopes_of_the_grid_is_found():
     places, heights = np.array([0.2357, 0.7131]), np.array([1.0, 2.0])
 
     def bound(noise, low, high):
+        assert np.all(low <= high)
         own = (noise > 0.0).astype(int)
         nearest = np.clip(places[own], low, high)
         return heights[own] - 40.0 * np.abs(nearest - places[own]) + 0.5 * nearest
@@ -321,6 +322,7 @@ def test_a_supremum_between_the_slopes_of_the_grid_is_found():
         assert np.all(exact <= upper)
         assert np.all(upper <= lower * (1.0 + rtol) + 1e-12)
         np.testing.assert_allclose(best, places, atol=rtol / 10.0)
+        np.testing.assert_allclose(bound(np.array([-1.0, 1.0]), best, best), lower, rtol=1e-12)
     # What a value of the floor needs, and no more.
     upper, _, lower = slopes.supremum(bound, np.array([-1.0, 1.0]), 0.01, np.array([100.0]))
     assert np.all(lower <= exact)
@@ -368,14 +370,14 @@ def test_a_capped_slope_needs_the_noise_of_the_gaussian_mechanism_and_no_more(ca
 
 
 @pytest.mark.parametrize("l2", [0.4, math.inf])
-@pytest.mark.parametrize("curve", [LOGISTIC, HUBER, BENT])
+@pytest.mark.parametrize("curve", [LOGISTIC, HUBER, BENT, LOGISTIC.scaled(3.0)])
 def test_below_any_noise_the_values_are_convex_at_its_rate(curve, l2):
     for epsilon, scales in [(1.0, HESSIAN), (1.0, EVERYTHING), (30.0, {"sigma": 0.2, "sigma_hessian": 0.05})]:
         profile = PrivacyProfile(curve, norm=1.0, l2=l2, scales=NoiseScales(**scales))
         record = slopes_of(profile, l2, epsilon)
         for top, rate in zip(noise := np.linspace(-6.0, 8.0, 29), record.rates(noise), strict=True):
             v = np.exp(-rate * (np.linspace(top - 0.5, top, 41) - top))
-            slopes = np.linspace(0.0, 1.0, 101)[:, None]
+            slopes = np.linspace(0.0, curve.max_slope, 101)[:, None]
             values = record.bound(top - np.log(v) / rate, slopes, slopes)
             chords = np.diff(values, axis=1) / np.diff(v)
             slack = 1e-9 * (np.abs(chords[:, 1:]) + 1e-3)
@@ -398,6 +400,11 @@ def test_only_ratios_to_the_norm_matter():
     one = PrivacyProfile(LOGISTIC, norm=1.0, l2=2.0, scales=NoiseScales(sigma=5.0, sigma_hessian=2.0))
     two = PrivacyProfile(LOGISTIC, norm=3.0, l2=18.0, scales=NoiseScales(sigma=15.0, sigma_hessian=18.0))
     assert two.delta(1.0).upper == pytest.approx(one.delta(1.0).upper, rel=1e-9)
+    orders = np.array([1.5, 3.0, 20.0])
+    for unit in ("row", "person"):
+        here, there = (replace(profile, unit=unit).divergences(orders) for profile in (one, two))
+        for direction in ("adding", "removing"):
+            np.testing.assert_allclose(there[direction], here[direction], rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["sigma", "sigma_gradient", "sigma_hessian", "sigma_eigenvalue", "l2"])
