@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from expost.losses.softmax_curve import SoftmaxCurve
-from expost.privacy.softmax_cells import _frobenius, _hessian, largest_determinant, softmax_cells
+from expost.privacy.excess import ROW, Tangent
+from expost.privacy.softmax_cells import (
+    SoftmaxValues,
+    _envelope,
+    _frobenius,
+    _hessian,
+    largest_determinant,
+    softmax_cells,
+)
 
 CURVES = [
     SoftmaxCurve(3),
@@ -45,14 +53,18 @@ def test_every_bound_holds_for_random_records(curve):
     cells = softmax_cells(curve)
     row, x = place(cells.slopes, slopes)
     column, y = place(cells.shares, 1.0 - laws.max(axis=1))
+    trace = np.trace(hessians, axis1=1, axis2=2)
     for weight in WEIGHTS:
-        corner = cells.planes(weight)[row, column]
-        plane = (1.0 - x) * ((1.0 - y) * corner[:, 0, 0] + y * corner[:, 0, 1])
-        plane += x * ((1.0 - y) * corner[:, 1, 0] + y * corner[:, 1, 1])
-        exact = np.linalg.slogdet(np.eye(curve.classes) + weight * hessians)[1]
-        assert np.all(plane >= exact - 1e-13)
-        # Equal masses on the wrong classes attain the bound, up to the width of the cells.
-        assert np.max((plane - exact)[::7]) <= 1e-3 * max(weight, 1.0) ** 1.2
+        logarithm = np.linalg.slogdet(np.eye(curve.classes) + weight * hessians)[1]
+        for excess, exact in ((ROW, logarithm), (Tangent(0.1), weight * trace)):
+            corner = cells.planes(weight, excess)[row, column]
+            plane = (1.0 - x) * ((1.0 - y) * corner[:, 0, 0] + y * corner[:, 0, 1])
+            plane += x * ((1.0 - y) * corner[:, 1, 0] + y * corner[:, 1, 1])
+            assert np.all(plane >= exact - 1e-13)
+            # Equal masses on the wrong classes attain the bound, up to the width of the cells.
+            assert np.max((plane - exact)[::7]) <= 1.2e-3 * max(weight, 1.0) ** 1.2
+    assert np.all(cells.trace[row, column] >= trace - 1e-13)
+    assert np.max((cells.trace[row, column] - trace)[::7]) <= 0.04
     assert np.all(cells.hessian[row, column] >= np.linalg.norm(hessians, axis=(1, 2)) - 1e-13)
     assert np.all(cells.gradient[row, column] >= slopes * np.linalg.norm(along, axis=1) - 1e-13)
     smallest = np.minimum(curve.mass(slopes) - slopes, slopes * laws.min(axis=1))
@@ -134,3 +146,68 @@ def test_the_norm_of_a_hessian_is_bounded_wherever_the_other_classes_are(curve):
         second, third = (1.0 - low) ** 2 + low * mean, (1.0 - high) ** 3 + high * mean**2
         largest = np.maximum(largest, _frobenius(slope, bend, second, third))
     np.testing.assert_allclose(_hessian(curve, slopes, shares), largest, rtol=2e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=str)
+def test_a_weight_multiplies_every_hessian(curve):
+    weighted = curve.scaled(2.5)
+    hessians = 2.5 * records(curve, 300, seed=6)[3]
+    for weight in WEIGHTS:
+        logarithm = np.linalg.slogdet(np.eye(curve.classes) + weight * hessians)[1].max()
+        trace = weight * np.trace(hessians, axis1=1, axis2=2).max()
+        for excess, exact in ((ROW, logarithm), (Tangent(0.1), trace)):
+            found = largest_determinant(weighted, weight, excess)
+            assert found == pytest.approx(largest_determinant(curve, 2.5 * weight, excess), rel=1e-12)
+            assert exact <= found * (1.0 + 1e-12) <= 1.05 * exact
+
+
+def test_shifts_are_told_apart_evenly_by_their_squares():
+    cells = softmax_cells(SoftmaxCurve(3))
+    squares = np.random.default_rng(2).permutation(np.linspace(0.09, 3.0, cells.hessian.size))
+    found = SoftmaxValues.of(cells, 0.4, np.sqrt(squares).reshape(cells.hessian.shape), 0.3)
+    wanted = np.linspace(0.09, 3.0, len(found.shifts) + 1)[1:]
+    np.testing.assert_allclose(found.shifts**2, wanted, rtol=0.0, atol=1e-3)
+
+
+def test_the_envelope_is_the_largest_line_everywhere():
+    """Whatever lines are left out as never the largest; some are equal, and some columns have none."""
+    rng = np.random.default_rng(7)
+    at = np.linspace(-4.0, 9.0, 53)
+    for bend in (0.0, 0.05, 1.0):
+        slopes = np.sort(rng.uniform(0.0, 2.0, 40))
+        lines = -bend * (slopes[:, None] - rng.uniform(0.0, 2.0, 6)) ** 2 * np.array([1, 3, 9, 1, 1, 1])
+        lines[:, 3] = rng.normal(size=40)
+        lines[::3, 4] = -np.inf
+        lines[:, 5] = -slopes * at[20]
+        wanted = np.max(slopes[:, None, None] * at[:, None] + lines[:, None, :], axis=0)
+        np.testing.assert_allclose(_envelope(slopes, lines, at), wanted, rtol=0.0, atol=1e-13)
+
+
+@pytest.mark.parametrize("excess", [ROW, Tangent(0.2)], ids=["row", "person"])
+@pytest.mark.parametrize("curve", [CURVES[0], CURVES[4]], ids=str)
+def test_values_are_the_largest_of_all_corners(curve, excess):
+    """Of one shift exactly; of several, each cell counts with one that is at most one level larger."""
+    cells, unit, weight, epsilon = softmax_cells(curve), 0.4, 0.3, 0.7
+    largest, gaps = np.array([-3.0, 0.5, 2.0, 5.0]), np.array([0.0, 0.4, 3.0])
+    slopes = np.stack([cells.slopes[:-1], cells.slopes[1:]], axis=1)[:, None, :, None]
+    shares = np.stack([cells.shares[:-1], cells.shares[1:]], axis=1)[None, :, None, :]
+    law = 1.0 - shares
+    squares = slopes**2 * (1.0 + law**2 + np.where(shares <= 0.5, shares**2, shares * law))
+    loss = (cells.planes(weight, excess) + 0.5 * unit**2 * squares)[..., None, None]
+    tilt = largest[:, None] - shares[..., None, None] * gaps
+    left = epsilon - (loss + unit * slopes[..., None, None] * tilt).max(axis=(2, 3))
+
+    def largest_of_all(shift):
+        return excess.mean(left, shift[..., None, None]).max(axis=(0, 1))
+
+    for spread in (0.0, 0.6, 3.0):
+        shift = 0.2 + spread * cells.hessian
+        values = SoftmaxValues.of(cells, unit, shift, weight, excess)
+        assert np.array_equal(np.sort(values.shifts), values.shifts)
+        found = values.at(epsilon, largest, gaps, excess)
+        above = np.minimum(np.sqrt(shift**2 + (shift.max() ** 2 - shift.min() ** 2) / 48.0), shift.max())
+        assert np.all(found >= largest_of_all(shift) * (1.0 - 1e-12))
+        assert np.all(found <= largest_of_all(above) * (1.0 + 1e-12))
+        # How fast they rise with the largest difference, and fall with the gap.
+        assert values.rates == pytest.approx((unit * curve.cap, unit * curve.cap * cells.shares[-1]))
+        assert values.rise == values.rates[0]

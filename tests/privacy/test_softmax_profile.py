@@ -6,15 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
 import expost
 from expost import LogisticLoss, gaussian
 from expost.exceptions import ParameterError
 from expost.losses.softmax_curve import SoftmaxCurve
-from expost.privacy.order_statistics import flat_sigma
+from expost.privacy.order_statistics import LargestTwo, flat_delta, flat_sigma
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.profile import PrivacyProfile
-from expost.privacy.scales import NoiseScales
+from expost.privacy.scales import STATISTICS, NoiseScales
 from expost.privacy.softmax_profile import SoftmaxAccounting, SoftmaxProfile
 
 DELTA = 1e-6
@@ -107,6 +108,32 @@ def test_two_classes_are_the_logistic_loss(cap, statistics):
         assert found == pytest.approx(scalar, rel=1e-12)
 
 
+@pytest.mark.parametrize("unit", ["row", "person"])
+@pytest.mark.parametrize("statistics", [{}, EVERYTHING])
+@pytest.mark.parametrize(("classes", "reduced"), [(2, False), (3, False), (3, True)])
+def test_a_norm_is_a_unit(classes, reduced, statistics, unit):
+    """R multiplies gradients, and R² Hessians: the same plan in other units has the same certificate."""
+    norm, orders = 3.0, np.array([1.5, 2.0, 8.0])
+    curve, rounding, larger = SoftmaxCurve(classes, 0.8), Rounding(solver=0.2), Rounding(solver=0.2)
+    scales = {"sigma": 1.9, **statistics}
+    powers = {name: 2 if name in ("sigma_hessian", "sigma_eigenvalue") else 1 for name in scales}
+    more = NoiseScales(**{name: norm ** powers[name] * scale for name, scale in scales.items()})
+    one, many = (SoftmaxAccounting(curve, size, reduced, unit) for size in (1.0, norm))
+    assert many.flat_sigma(1.0, DELTA) == pytest.approx(norm * one.flat_sigma(1.0, DELTA), rel=1e-12)
+    for power, name in ((2, "floor"), (2, "least_l2")):
+        assert getattr(many, name)(0.9) == pytest.approx(norm**power * getattr(one, name)(0.9), rel=1e-12)
+    assert many.released_curvature == pytest.approx(norm**2 * one.released_curvature, rel=1e-12)
+    assert many.log_determinant(4.0 * norm**2) == pytest.approx(one.log_determinant(4.0), rel=1e-12)
+    found, wanted = (
+        many.profile(4.0 * norm**2, more, larger),
+        one.profile(4.0, NoiseScales(**scales), rounding),
+    )
+    assert found.rise == pytest.approx(wanted.rise, rel=1e-12)
+    assert found.directed(0.6, rtol=1e-2) == pytest.approx(wanted.directed(0.6, rtol=1e-2), rel=1e-9)
+    for direction, bounds in found.divergences(orders).items():
+        np.testing.assert_allclose(bounds, wanted.divergences(orders)[direction], rtol=1e-12)
+
+
 def test_two_classes_at_a_known_noise():
     assert upper(2, 1.0, 6.4712 * 1.0001) <= DELTA < upper(2, 1.0, 6.4712 * 0.9999)
 
@@ -161,6 +188,65 @@ def test_floor(classes, floor):
     assert upper(classes, 1.01 * capped, 1e7, cap=0.5) < 1e-12
 
 
+@pytest.mark.parametrize("classes", [2, 3, 10])
+def test_the_floor_is_where_the_largest_determinant_is_epsilon(classes):
+    """In closed form without a cap; a cap lowers it, and a weight multiplies it."""
+    plain, bent = (SoftmaxAccounting(SoftmaxCurve(classes, cap), 1.0) for cap in (1.0, 0.4))
+    heavy = SoftmaxAccounting(SoftmaxCurve(classes).scaled(2.5), 1.0)
+    for epsilon in np.geomspace(0.03, 30.0, 12):
+        wanted = 1.0 / (classes * math.expm1(epsilon / (classes - 1)))
+        assert plain.floor(epsilon) == pytest.approx(wanted, rel=1e-12)
+        assert heavy.floor(epsilon) == pytest.approx(2.5 * wanted, rel=1e-12)
+        assert plain.least_l2(epsilon) == pytest.approx(2.0 * wanted, rel=1e-12)
+    for epsilon in (0.2, 1.0, 6.0):
+        capped = bent.floor(epsilon)
+        assert capped < plain.floor(epsilon)
+        assert bent.log_determinant(capped) == pytest.approx(epsilon, rel=1e-9)
+
+
+def test_what_one_record_adds_to_the_released_hessian():
+    """At equal masses the smallest one is largest; the largest eigenvalue is at two equal ones."""
+    curve = SoftmaxCurve(5).scaled(3.0)
+    masses = np.random.default_rng(4).dirichlet(np.ones(5), 2000)
+    masses[0], masses[1] = 0.2, [0.5, 0.5, 0.0, 0.0, 0.0]
+    hessians = masses[:, :, None] * np.eye(5) - masses[:, :, None] * masses[:, None, :]
+    largest = 3.0 * 2.0**2 * np.linalg.norm(hessians, ord=2, axis=(1, 2)).max()
+    frobenius = 3.0 * 2.0**2 * np.linalg.norm(hessians, axis=(1, 2)).max()
+    for reduced, most in ((True, 12.0 * masses.min(axis=1).max()), (False, largest)):
+        accounting = SoftmaxAccounting(curve, 2.0, reduced)
+        assert accounting.released_curvature == pytest.approx(most, rel=1e-12)
+        # Half of the squared Frobenius norm counts, and one eigenvalue is attained alone.
+        assert accounting.sensitivity(STATISTICS["hessian"]) == pytest.approx(
+            most / math.sqrt(2.0), rel=1e-12
+        )
+        assert accounting.sensitivity(STATISTICS["eigenvalue"]) == pytest.approx(most, rel=1e-12)
+        assert accounting.sensitivity(STATISTICS["gradient"]) == pytest.approx(
+            6.0 * math.sqrt(2.0), rel=1e-12
+        )
+    assert largest == pytest.approx(frobenius, rel=1e-12)
+    assert SoftmaxProfile(SoftmaxCurve(5), 1.0, 5.0, NoiseScales(6.0)) == profile(5, 5.0, 6.0, reduced=False)
+
+
+@pytest.mark.parametrize("unit", ["row", "person"])
+def test_without_a_determinant_the_divergence_is_that_of_the_gaussian_mechanism(unit):
+    """αΔ²/2 in both directions; with one it is larger by what the largest determinant allows."""
+    orders = np.array([1.2, 1.9, 2.5, 3.9, 4.1, 9.0])
+    accounting = SoftmaxAccounting(SoftmaxCurve(3, 0.7), 2.0, False, unit)
+    gaussians = orders * (0.7 * 2.0 / 1.6) ** 2
+    flat = accounting.profile(math.inf, NoiseScales(1.6)).divergences(orders)
+    some = accounting.profile(40.0, NoiseScales(1.6)).divergences(orders)
+    for direction in ("adding", "removing"):
+        np.testing.assert_allclose(flat[direction], gaussians, rtol=1e-12)
+        assert np.all(gaussians < some[direction])
+        assert np.all(some[direction] < 1.2 * gaussians)
+    # To remove the largest eigenvalue R²/2λ = 1/2 costs (α - 1)/2 < 1 of the normal's variance. Of people it
+    # must lie where the excess is convex: α/4 is at most 1.
+    wide = SoftmaxAccounting(SoftmaxCurve(3), 2.0, False, unit).profile(4.0, NoiseScales(1.6))
+    finite = np.isfinite(wide.divergences(orders)["adding"])
+    assert np.array_equal(finite, orders < 4.0 if unit == "person" else np.ones(6, dtype=bool))
+    assert np.array_equal(np.isfinite(wide.divergences(orders)["removing"]), orders < 3.0)
+
+
 # The noise of the Hessian at 5, 10 and 20% more noise in the objective than the model alone needs, from an
 # independent grid of masses that is no certificate.
 WITH_HESSIAN = [
@@ -205,6 +291,44 @@ def test_printed_numbers_cost_little(statistics):
     assert large > 1.5 * real
 
 
+@pytest.mark.parametrize("unit", ["row", "person"])
+@pytest.mark.parametrize(
+    ("sigma", "epsilon"), [(0.2, 10.0), (0.25, 20.0), (1.0, 3.0), (0.3, 0.0), (6.0, 1.0)]
+)
+def test_a_tiny_determinant_costs_nothing(sigma, epsilon, unit):
+    """The grid of the noise, also of losses far above epsilon, against one integral."""
+    accounting = SoftmaxAccounting(SoftmaxCurve(3), 1.0, False, unit)
+    flat = accounting.profile(math.inf, NoiseScales(sigma)).delta(epsilon)
+    found = accounting.profile(1e12, NoiseScales(sigma)).delta(epsilon)
+    assert flat.upper == pytest.approx(flat.lower, rel=3e-9, abs=0.0)
+    if unit == "row":
+        exact = flat_delta(3, epsilon, 1.0 / sigma)
+        assert flat.upper == pytest.approx(exact, rel=3e-9, abs=0.0)
+        assert exact <= found.upper <= 1.001 * exact
+    assert flat.lower <= found.upper <= 1.001 * flat.upper
+
+
+def test_the_part_of_the_solver_counts_without_a_determinant():
+    """The record with one wrong class, by an integral; other records are little better."""
+    shift, solver = 1.0 / 3.0, 0.3
+    law = LargestTwo(3)
+
+    def value(x):
+        left = 1.0 - shift**2 - shift * x
+        return float(law.largest(np.array(x)) * gaussian.delta(left, sensitivity=solver, sigma=1.0))
+
+    wanted = quad(value, -12.0, 16.0, epsabs=0.0, epsrel=1e-9, limit=200)[0]
+    found = upper(3, math.inf, 3.0, rounding=Rounding(solver=solver))
+    assert upper(3, math.inf, 3.0) < wanted <= found <= 1.05 * wanted
+
+
+def test_statistics_of_a_large_delta_are_certified_closely():
+    """What lies below the first edge counts with its small probability."""
+    for sigma in (0.3, 1.0):
+        found = profile(3, 50.0, sigma, sigma_gradient=2.0).delta(0.0)
+        assert found.lower <= found.upper <= 1.3 * found.lower
+
+
 def test_epsilon_inverts_delta():
     found = profile(3, 5.0, 6.2)
     epsilon = found.epsilon(DELTA)
@@ -219,6 +343,8 @@ def test_wrong_parameters_are_refused():
         SoftmaxProfile(SoftmaxCurve(2), 1.0, 5.0, NoiseScales(6.0))
     with pytest.raises(ParameterError, match="`l2` must be"):
         profile(3, 0.0, 6.0)
+    with pytest.raises(ParameterError, match="`delta` must be"):
+        profile(3, 5.0, 6.0).certifies(1.0, 1.0)
     with pytest.raises(ParameterError, match="`classes` must be between 2 and 1000"):
         SoftmaxCurve(1)
     with pytest.raises(ParameterError, match="`cap` must be"):
@@ -262,3 +388,13 @@ def test_what_lies_outside_the_grid_counts_for_people_too(sigma, epsilon, monkey
     least = accounting.profile(5.0, NoiseScales(sigma)).delta(epsilon).lower
     monkeypatch.setattr("expost.privacy.softmax_profile._OUTSIDE", 0.1 / least)
     assert accounting.profile(5.0, NoiseScales(sigma)).delta(epsilon).upper >= least
+
+
+@pytest.mark.parametrize("outside", [0.3, 1.0])
+@pytest.mark.parametrize(("sigma", "epsilon"), [(1.0, 6.0), (1.0, 4.0), (3.0, 2.0)])
+def test_nearly_all_may_lie_outside_of_the_grid(sigma, epsilon, outside, monkeypatch):
+    """The value at its end and the mean rise from there, against the integral without a determinant."""
+    monkeypatch.setattr("expost.privacy.softmax_profile._OUTSIDE", outside)
+    accounting = SoftmaxAccounting(SoftmaxCurve(3, 1.0), 1.0, False, "person")
+    exact, found = (accounting.profile(l2, NoiseScales(sigma)).delta(epsilon) for l2 in (math.inf, 1e12))
+    assert exact.lower <= found.upper <= 1.2 * exact.upper
