@@ -2,17 +2,20 @@
 
 import math
 import re
+import warnings
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from grids import grid
+from scipy.optimize import brentq
 
 import expost
 from expost import LogisticLoss, PseudoHuber, SmoothedHinge, gaussian
 from expost.exceptions import CalibrationError, ParameterError
 from expost.privacy.certified_profile import Bracket
-from expost.privacy.recipes import Target
+from expost.privacy.recipes import Target, check_delta
+from expost.privacy.scales import NoiseScales
 
 LOSSES = ["logistic", LogisticLoss(soft=True), "smoothed_hinge", "pseudo_huber"]
 REPORTS = ["independent", "leverage", "dependent", "adaptive"]
@@ -226,6 +229,10 @@ def test_a_split_gives_the_hessian_all_that_is_left(report, split):
     assert plan.sigma == pytest.approx(alone / math.sqrt(split), rel=1e-12)
     if plan.sigma_gradient is not None:
         assert plan.sigma_gradient == pytest.approx(alone / math.sqrt(0.96 * (1.0 - split)), rel=1e-12)
+    if report == "adaptive":
+        assert plan.sigma_eigenvalue == pytest.approx(math.sqrt(2.0) * plan.sigma_hessian, rel=1e-12)
+    else:
+        assert plan.sigma_eigenvalue is None
     less = replace(plan, scales=replace(plan.scales, sigma_hessian=0.99 * plan.sigma_hessian))
     assert plan.delta_at(1.0) <= plan.delta < less.delta_at(1.0)
     assert plan.sigma_hessian < 0.3 * expost.calibrate(report=report).sigma_hessian
@@ -297,9 +304,39 @@ def test_the_search_ends_on_the_private_side_of_a_jump(coarse, steep):
 
 def test_a_reduced_hessian_needs_a_hessian():
     with pytest.raises(
-        ParameterError, match="`reduced` must be False with report='independent', which has no Hessian"
+        ParameterError,
+        match="`reduced` must be False with report='independent', which has no Hessian; got reduced=True",
     ):
         expost.calibrate(loss=expost.SoftmaxLoss(3), reduced=True)
+
+
+def test_nobody_plans_for_more_than_a_million_billions_of_rows():
+    assert expost.calibrate(rows_at_most=10**15).precision.rows_at_most == 10**15
+    with pytest.raises(ParameterError, match="`rows_at_most` must be at most 1e15"):
+        expost.calibrate(rows_at_most=10**15 + 1)
+
+
+def test_a_large_delta_is_warned_of():
+    """It is about the chance that a person is promised nothing: one in a thousand is the largest."""
+    with pytest.warns(expost.exceptions.LargeDeltaWarning, match=r"at most 0\.001.*got delta=0\.0011"):
+        check_delta(0.0011)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert check_delta(1e-3) == 1e-3
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_the_default_regularisation_is_the_smallest_that_costs_a_twentieth_of_the_noise(epsilon):
+    """Of counts, by the first certificate: more than half of the noise for each unit of a prediction."""
+    plan = expost.calibrate(loss="bounded_poisson", epsilon=epsilon)
+
+    def delta(l2, sigma):
+        return plan.accounting.profile(l2, NoiseScales(sigma), plan.rounding).delta(epsilon).upper
+
+    start = plan.accounting.slope * gaussian.sigma(epsilon, 1e-6)
+    flat = brentq(lambda sigma: math.log(delta(math.inf, sigma) / 1e-6), 0.5 * start, 2.0 * start)
+    assert delta(0.999 * plan.l2, 1.05 * flat) > 1e-6
+    assert 0.999e-6 < delta(plan.l2, 1.05 * flat) <= 1e-6 * (1.0 + 1e-6)
 
 
 @pytest.mark.parametrize("norm", [1e-30, 1e30])

@@ -97,6 +97,7 @@ def test_several_classes_take_the_same_cap_and_the_usual_corner():
     loss, plain = capped_softmax(4, 1.0, DELTA, radius=RADIUS), capped_softmax(4, 1.0, DELTA)
     assert loss.cap == pytest.approx(0.9 * plain.cap, rel=1e-14)
     assert (loss.corner, plain.gradient_cap) == (0.8, None)
+    assert loss.gradient_cap == pytest.approx(loss.cap * RADIUS, rel=1e-15)
     assert capped_softmax(4, 1.0, DELTA, cap=0.5, radius=RADIUS).gradient_cap is None
     two = capped_softmax(2, 1.0, DELTA, radius=RADIUS)
     assert two.link == capped_logistic(1.0, DELTA, radius=RADIUS)

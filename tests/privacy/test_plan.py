@@ -3,7 +3,7 @@
 import io
 import math
 import pickle
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from itertools import pairwise
 
 import pytest
@@ -109,6 +109,22 @@ def test_the_solver_is_finer_for_smaller_budgets(epsilon, share):
     whole = Rounding.planned(1.0, curvature=1.0)
     assert planned.solver == share * whole.solver
     assert planned.steps == min(whole.steps * whole.solver / planned.solver, 2.0**32)
+
+
+def test_how_many_numbers_a_report_has():
+    """Three scores of four columns: the gradient, half of a symmetric matrix, and an eigenvalue."""
+    plan = replace(EVERYTHING, loss=expost.SoftmaxLoss(4))
+    reduced = replace(plan, reduced=True)
+    assert (plan.hessian_order(12), plan.entries(12)) == (12, 12 + 12 * 13 // 2 + 1)
+    assert (reduced.hessian_order(12), reduced.entries(12)) == (4, 12 + 4 * 5 // 2 + 1)
+
+
+def test_only_a_loss_that_something_recalibrates_has_such_numbers():
+    plan = expost.calibrate(sigma=3.0, l2=2.0, sigma_recalibration=9.0, recalibrate=True)
+    assert (plan.recalibrate, plan.recalibration_entries) == (True, 32)
+    assert plan.entries(5) == 32
+    assert (EVERYTHING.recalibrate, EVERYTHING.recalibration_entries) == (False, 0)
+    assert replace(plan, loss=expost.SoftmaxLoss(3)).recalibration_entries == 0
 
 
 def test_a_loss_of_ones_own_is_named_and_its_arithmetic_is_not_promised():

@@ -10,7 +10,14 @@ import pytest
 
 import expost
 from expost.exceptions import CalibrationError
-from expost.privacy.precision import MOST_COEFFICIENTS, REAL, Precision, Rounding, statistic_grid
+from expost.privacy.precision import (
+    MOST_COEFFICIENTS,
+    REAL,
+    ROWS_AT_MOST,
+    Precision,
+    Rounding,
+    statistic_grid,
+)
 from expost.privacy.scales import NoiseScales
 
 
@@ -21,7 +28,7 @@ from expost.privacy.scales import NoiseScales
 def test_what_a_plan_pays(epsilon, solver):
     planned = Rounding.planned(epsilon, curvature=3.0, rows_at_most=1000)
     assert planned == Rounding(2.0**solver, 2.0**-20, 3000.0 * 2.0**-44, 2.0 ** min(10 - solver, 32))
-    assert Rounding.planned(epsilon, curvature=3.0).hessian == 3e7 * 2.0**-44
+    assert Rounding.planned(epsilon, curvature=3.0).hessian == 3.0 * ROWS_AT_MOST * 2.0**-44 == 3e7 * 2.0**-44
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, 50.0])

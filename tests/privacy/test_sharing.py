@@ -59,6 +59,15 @@ def test_noise_grows_as_that_of_gaussian_mechanisms(models, epsilon):
     assert plan.sigma < rows * 1.01 / math.sqrt(models)
 
 
+@pytest.mark.parametrize("models", [2, 100, 1000])
+def test_however_many_share_a_budget_a_ten_thousandth_of_it_is_left_at_most(models):
+    """Choices, whose curves take no time: each costs less than the whole budget, and more than its part."""
+    plan = shared_plan(models, **BUDGET, plan=lambda epsilon, delta: expost.ChoicePlan(epsilon, 2))
+    spent = expost.compose([plan] * models).epsilon_at(BUDGET["delta"])
+    assert 1.0 - 1e-4 <= spent <= 1.0
+    assert 1.0 / models < plan.epsilon < 1.0
+
+
 @pytest.mark.parametrize(
     ("models", "epsilon", "delta"), [(2, 1e-3, 1e-3), (2, 1e-3, 0.2), pytest.param(2, 1.0, 0.5)]
 )
