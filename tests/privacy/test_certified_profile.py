@@ -247,6 +247,11 @@ def test_what_is_as_small_as_can_be_is_not_asked_again():
     assert SharpestProfile(near, near.rounding).delta(1.0) == near.delta(1.0)
 
 
+def test_a_delta_too_small_to_be_a_double_is_not_zero():
+    first = Stated(shift=0.01)
+    assert first.exact(10.0) == 0.0 < SharpestProfile(first, REAL).delta(10.0).upper <= 3e-300
+
+
 def test_divergences_are_kept_with_the_price_of_discrete_noise():
     """ψ(2α − 1)/(α − 1) more at order α, and none where the noise has no law or the order no bound."""
     orders = renyi.ORDERS
