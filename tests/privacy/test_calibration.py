@@ -308,6 +308,9 @@ def test_a_reduced_hessian_needs_a_hessian():
         match="`reduced` must be False with report='independent', which has no Hessian; got reduced=True",
     ):
         expost.calibrate(loss=expost.SoftmaxLoss(3), reduced=True)
+    for loss in ("logistic", expost.SoftmaxLoss(2)):
+        with pytest.raises(ParameterError, match="`reduced` must be False without more than two classes"):
+            expost.calibrate(loss=loss, report="leverage", reduced=True)
 
 
 def test_nobody_plans_for_more_than_a_million_billions_of_rows():

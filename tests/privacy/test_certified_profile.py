@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from expost.privacy import renyi
 from expost.privacy.certified_profile import Bracket, CertifiedProfile, certified
 from expost.privacy.plan import accounting_of
 from expost.privacy.precision import REAL, Rounding
+from expost.privacy.profile_curve import ProfileCurve
 from expost.privacy.scales import NoiseScales
 from expost.privacy.sharpest import SharpestProfile
 
@@ -229,17 +231,19 @@ def test_each_direction_is_the_smaller_of_two_theorems(second, epsilon):
         # What the second theorem says is not bracketed: the mechanism itself lies below it.
         sharpened = wanted not in (2.0 * exact, 1.5 * exact)
         assert lower == pytest.approx(exact if sharpened else wanted, rel=1e-6)
+        assert not sharpened or upper > wanted * (1.0 + 1e-10)  # with room for rounding
         found = both.sharpened(np.array([epsilon]), np.array([first.directed(epsilon, rtol=1e-6)]), rtol=1e-6)
         assert found[0] == pytest.approx(smaller, rel=1e-6)
 
 
 def test_what_is_as_small_as_can_be_is_not_asked_again():
     """No certificate is below the Gaussian mechanism of the largest gradient."""
-    first = Stated((1.0, 1.0), second=(0.5, 0.5), width=1e-6)
-    both = SharpestProfile(first, REAL)
-    assert both.delta(1.0) == first.delta(1.0)
-    assert both.epsilon(1e-6) == first.epsilon(1e-6)
-    assert not any(question[0].startswith("other") for question in first.asked)
+    for own, width in ((1.0, 1e-6), (1.0 + 5e-6, 1e-6), (1.001, 0.1)):  # by 1e-5 or a fiftieth of the width
+        first = Stated((own, own), second=(0.5, 0.5), width=width, at_the_end=True)
+        both = SharpestProfile(first, REAL)
+        assert both.delta(1.0) == first.delta(1.0)
+        assert both.epsilon(1e-6) == first.epsilon(1e-6)
+        assert not any(question[0].startswith("other") for question in first.asked)
     # The solver's error is one more coordinate of it, so that there is less to ask.
     near = Stated((1.05, 1.05), second=(1.01, 1.01), rounding=Rounding(solver=0.05))
     least = float(gaussian.delta(1.0, sensitivity=math.hypot(0.25, 0.05), sigma=1.0))
@@ -287,3 +291,15 @@ def test_without_a_determinant_only_a_gradient_of_one_sign_is_a_gaussian_mechani
     assert accounting_of(free, 3.0).flat_sigma(1.0, 1e-6) is None
     for curve in (fixed, free):
         assert accounting_of(replace(curve, outputs=2), 3.0).flat_sigma(1.0, 1e-6) is None
+
+
+def test_a_true_promise_is_a_knot_of_the_curve_and_a_false_one_lowers_nothing():
+    """Knots are read off rough brackets; the promise was certified by a finer one."""
+    profile = SharpestProfile(Stated((1.0, 1.0)), REAL)
+    rough, fine = profile.directed(1.0, rtol=1e-3)[0], profile.delta(1.0).upper
+    assert fine * (1.0 + 1e-8) < rough
+    for delta, found in ((fine, fine), (0.5 * fine, rough)):
+        curve = ProfileCurve.of(SimpleNamespace(profile=profile, epsilon=1.0, delta=delta))
+        assert curve.adding_orders == profile.kept(700.0)[0]
+        assert 1.0 in dict(curve.adding)
+        assert found * (1.0 - 1e-12) <= curve.delta(1.0) <= found

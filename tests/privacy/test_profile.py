@@ -578,6 +578,15 @@ def test_bad_arguments_are_refused():
         profile.certifies(1.0, 1.0)
 
 
+def test_a_removed_record_is_resolved_as_far_as_a_scale_needs():
+    """By default as far as is asked; a coarser bracket holds the finer one."""
+    profile = PrivacyProfile(LOGISTIC, 1.0, 5.0, NoiseScales(4.3, sigma_hessian=1.1))
+    fine, coarse = profile.removing(1.0, 1e-4), profile.removing(1.0, 1e-4, scale=1.0)
+    assert fine.upper - fine.lower <= 1e-4 * fine.upper
+    assert coarse.upper - coarse.lower > 1e-2 * coarse.upper
+    assert coarse.lower <= fine.lower <= fine.upper <= coarse.upper
+
+
 @pytest.mark.parametrize("statistics", [{}, {"sigma_gradient": 9.0, "sigma_hessian": 4.0}])
 def test_a_record_of_several_outputs_is_removed_without_its_determinant(statistics):
     """The noise along its gradient is a chi variable in both directions; only the logarithm is gone."""

@@ -181,6 +181,15 @@ def test_declared_eigenvalues_are_all_covered():
                 assert np.all(square + excess(order, sizes).sum(axis=1) <= found[name] * (1.0 + 1e-9))
 
 
+def test_one_eigenvalue_of_ten_is_charged_as_one():
+    """What a curve of determinants says of the trace, a tenth of the largest on average, counts."""
+    mean, largest = (partial(np.full_like, fill_value=one) for one in (0.1, 1.0))
+    curve = DerivativeCurve(1.0, mean, 0.0, False, outputs=10, rank=10, eigenvalue=largest)
+    found = PrivacyProfile(curve, 1.0, 20.0, NoiseScales(3.0)).divergences(ORDERS)
+    for name, excess in (("adding", renyi.adding_excess), ("removing", renyi.removing_excess)):
+        np.testing.assert_allclose(found[name], 0.5 * ORDERS / 9.0 + excess(ORDERS, 1.0 / 20.0), rtol=1e-9)
+
+
 def test_the_determinant_is_of_second_order():
     order, size = ORDERS[:, None], np.geomspace(1e-9, 3.0, 200)
     first = renyi.adding_excess(order, size)
