@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from expost import gaussian
-from expost.privacy.excess import ROW, best_tangent
+from expost.privacy.excess import ROW, UNITS, best_tangent
 
 
 def test_of_a_row_the_mean_is_the_profile():
@@ -16,7 +16,7 @@ def test_of_a_row_the_mean_is_the_profile():
     wanted = gaussian.delta(left, sensitivity=shift, sigma=1.0)
     assert np.array_equal(ROW.mean(left, shift), wanted)
     assert np.array_equal(ROW.mean_at_shift(left[:, 0], 2.0), wanted[:, 2])
-    assert ROW.room == 0.0
+    assert ROW.room == UNITS["person"].room == 0.0
     # A Hessian vvᵀ of this trace.
     assert float(ROW.determinant(2.5)) == pytest.approx(np.linalg.slogdet(np.eye(3) + 2.5 / 3.0)[1])
 

@@ -9,6 +9,7 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 from expost import gaussian
+from expost.privacy.excess import Tangent
 from expost.privacy.order_statistics import LargestTwo, flat_delta, flat_sigma, grid_of
 
 
@@ -182,3 +183,5 @@ def test_bounds_on_probabilities_are_probabilities():
     assert law.above(-40.0) == 1.0
     assert law.below(40.0) == 1.0
     assert law.above(40.0) < 1e-100
+    # The mean loss of people is three or more, and no probability.
+    assert flat_delta(3, 0.0, 3.0, Tangent(0.0)) == 1.0

@@ -149,6 +149,18 @@ def test_the_norm_of_a_hessian_is_bounded_wherever_the_other_classes_are(curve):
 
 
 @pytest.mark.parametrize("curve", CURVES, ids=str)
+def test_the_smallest_mass_is_bounded_closely(curve):
+    """It falls with the mass of the true class, or rises with the share of the others; by brute force."""
+    cells = softmax_cells(curve)
+    fine = np.linspace(cells.slopes[:-1], cells.slopes[1:], 401)
+    true, rest = curve.mass(fine) - fine, fine[..., None] * cells.shares[1:] / (curve.classes - 2)
+    exact = np.minimum(true[..., None], rest).max(axis=0)
+    assert np.all(cells.reduced >= exact - 1e-14)
+    # An eighth of a cell, of which the true class loses at most twice the width.
+    assert np.all(cells.reduced <= exact + 0.25 * np.diff(cells.slopes)[:, None])
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=str)
 def test_a_weight_multiplies_every_hessian(curve):
     weighted = curve.scaled(2.5)
     hessians = 2.5 * records(curve, 300, seed=6)[3]
