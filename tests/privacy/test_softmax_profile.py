@@ -105,7 +105,7 @@ def test_two_classes_are_the_logistic_loss(cap, statistics):
             LogisticLoss(cap=cap).curve, 1.0, 0.5 * l2, NoiseScales(sigma / math.sqrt(2.0), **scales)
         ).delta(epsilon)
         found = profile(2, l2, sigma, cap=cap, **statistics).delta(epsilon)
-        assert found == pytest.approx(scalar, rel=1e-12)
+        assert found == pytest.approx(scalar, rel=1e-12, abs=0.0)
 
 
 @pytest.mark.parametrize("unit", ["row", "person"])
@@ -129,7 +129,7 @@ def test_a_norm_is_a_unit(classes, reduced, statistics, unit):
         one.profile(4.0, NoiseScales(**scales), rounding),
     )
     assert found.rise == pytest.approx(wanted.rise, rel=1e-12)
-    assert found.directed(0.6, rtol=1e-2) == pytest.approx(wanted.directed(0.6, rtol=1e-2), rel=1e-9)
+    assert found.directed(0.6, rtol=1e-2) == pytest.approx(wanted.directed(0.6, rtol=1e-2), rel=1e-9, abs=0.0)
     for direction, bounds in found.divergences(orders).items():
         np.testing.assert_allclose(bounds, wanted.divergences(orders)[direction], rtol=1e-12)
 
@@ -358,7 +358,7 @@ def test_the_directions_of_two_classes_are_those_of_the_logistic_loss(statistics
     found = profile(2, 1.0, 6.4712, **statistics)
     for epsilon in (0.0, 0.5):
         assert found.directed(epsilon, rtol=1e-3) == pytest.approx(
-            scalar.directed(epsilon, rtol=1e-3), rel=1e-12
+            scalar.directed(epsilon, rtol=1e-3), rel=1e-12, abs=0.0
         )
 
 
