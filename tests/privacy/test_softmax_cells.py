@@ -160,7 +160,7 @@ def test_the_smallest_mass_is_bounded_closely(curve):
     assert np.all(cells.reduced <= exact + 0.25 * np.diff(cells.slopes)[:, None])
 
 
-@pytest.mark.parametrize("curve", CURVES, ids=str)
+@pytest.mark.parametrize("curve", [SoftmaxCurve(2), SoftmaxCurve(2, cap=0.4), *CURVES], ids=str)
 def test_a_weight_multiplies_every_hessian(curve):
     weighted = curve.scaled(2.5)
     hessians = 2.5 * records(curve, 300, seed=6)[3]

@@ -119,7 +119,9 @@ def test_a_norm_is_a_unit(classes, reduced, statistics, unit):
     powers = {name: 2 if name in ("sigma_hessian", "sigma_eigenvalue") else 1 for name in scales}
     more = NoiseScales(**{name: norm ** powers[name] * scale for name, scale in scales.items()})
     one, many = (SoftmaxAccounting(curve, size, reduced, unit) for size in (1.0, norm))
-    assert many.flat_sigma(1.0, DELTA) == pytest.approx(norm * one.flat_sigma(1.0, DELTA), rel=1e-12)
+    for accounting, size in ((one, 1.0), (many, norm)):
+        wanted = 0.8 * size * flat_sigma(classes, 1.0, DELTA)
+        assert accounting.flat_sigma(1.0, DELTA) == pytest.approx(wanted, rel=1e-12)
     for power, name in ((2, "floor"), (2, "least_l2")):
         assert getattr(many, name)(0.9) == pytest.approx(norm**power * getattr(one, name)(0.9), rel=1e-12)
     assert many.released_curvature == pytest.approx(norm**2 * one.released_curvature, rel=1e-12)
@@ -198,7 +200,10 @@ def test_the_floor_is_where_the_largest_determinant_is_epsilon(classes):
         assert plain.floor(epsilon) == pytest.approx(wanted, rel=1e-12)
         assert heavy.floor(epsilon) == pytest.approx(2.5 * wanted, rel=1e-12)
         assert plain.least_l2(epsilon) == pytest.approx(2.0 * wanted, rel=1e-12)
+    people = SoftmaxAccounting(SoftmaxCurve(classes), 3.0, False, "person")
     for epsilon in (0.2, 1.0, 6.0):
+        # The trace of a person's Hessians is at most (1 - 1/K) R²/λ.
+        assert people.floor(epsilon) == pytest.approx(9.0 * (1.0 - 1.0 / classes) / epsilon, rel=1e-12)
         capped = bent.floor(epsilon)
         assert capped < plain.floor(epsilon)
         assert bent.log_determinant(capped) == pytest.approx(epsilon, rel=1e-9)
@@ -224,6 +229,11 @@ def test_what_one_record_adds_to_the_released_hessian():
             6.0 * math.sqrt(2.0), rel=1e-12
         )
     assert largest == pytest.approx(frobenius, rel=1e-12)
+    assert [SoftmaxAccounting(SoftmaxCurve(classes), 1.0).can_be_reduced for classes in (2, 3, 4)] == [
+        0,
+        1,
+        1,
+    ]
     assert SoftmaxProfile(SoftmaxCurve(5), 1.0, 5.0, NoiseScales(6.0)) == profile(5, 5.0, 6.0, reduced=False)
 
 
@@ -239,12 +249,52 @@ def test_without_a_determinant_the_divergence_is_that_of_the_gaussian_mechanism(
         np.testing.assert_allclose(flat[direction], gaussians, rtol=1e-12)
         assert np.all(gaussians < some[direction])
         assert np.all(some[direction] < 1.2 * gaussians)
+    more = accounting.profile(math.inf, NoiseScales(1.6, sigma_gradient=0.5)).divergences(orders)
+    np.testing.assert_allclose(more["adding"], gaussians * (1.0 + (1.6 / 0.5) ** 2), rtol=1e-12)
+    np.testing.assert_allclose(more["removing"], more["adding"], rtol=1e-12)
     # To remove the largest eigenvalue R²/2λ = 1/2 costs (α - 1)/2 < 1 of the normal's variance. Of people it
     # must lie where the excess is convex: α/4 is at most 1.
     wide = SoftmaxAccounting(SoftmaxCurve(3), 2.0, False, unit).profile(4.0, NoiseScales(1.6))
     finite = np.isfinite(wide.divergences(orders)["adding"])
     assert np.array_equal(finite, orders < 4.0 if unit == "person" else np.ones(6, dtype=bool))
     assert np.array_equal(np.isfinite(wide.divergences(orders)["removing"]), orders < 3.0)
+
+
+@pytest.mark.parametrize("unit", ["row", "person"])
+@pytest.mark.parametrize(("reduced", "norm"), [(False, 0.5), (True, 0.25)])
+def test_where_only_a_hessian_counts_it_is_a_gaussian_mechanism(reduced, norm, unit):
+    """The largest Hessian has two equal masses, and the largest smallest mass four; half the square counts."""
+    scales = NoiseScales(1e4, sigma_hessian=0.15)
+    found = SoftmaxAccounting(SoftmaxCurve(4), 1.0, reduced, unit).profile(math.inf, scales)
+    shift = norm / (math.sqrt(2.0) * 0.15)
+    orders = np.array([1.5, 3.0])
+    for bounds in found.divergences(orders).values():
+        assert np.all(0.5 * orders * shift**2 <= bounds)
+        assert np.all(bounds <= 1.02 * 0.5 * orders * shift**2)
+    exact = float(gaussian.delta(1.0, sensitivity=shift, sigma=1.0))
+    lower, above = found.delta(1.0)
+    if unit == "row":
+        assert 0.999 * exact <= lower <= 1.001 * exact <= 1.001 * above <= 1.05 * exact
+    else:  # whose excess has a larger mean, of which both ends are
+        assert exact <= above <= 1.05 * lower
+
+
+def test_equal_masses_cost_no_more_than_the_lower_end():
+    """Their gradient, their Hessian and their determinant in closed form, of four classes."""
+    for l2, sigma, scale, epsilon in [(1.0, 20.0, 4.0, 0.7), (0.6, 9.0, 0.9, 1.0)]:
+        together = math.hypot(math.sqrt(0.75) / sigma, math.sqrt(3.0 / 32.0) / 2.0 / scale)
+        left = epsilon - 3.0 * math.log1p(0.25 / l2)
+        found = profile(4, l2, sigma, sigma_hessian=scale).delta(epsilon)
+        assert float(gaussian.delta(left, sensitivity=together, sigma=1.0)) <= found.lower * (1.0 + 1e-8)
+        assert found.lower <= found.upper
+
+
+def test_what_no_double_holds_is_bounded():
+    for statistics in ({}, {"sigma_hessian": 3.0}):
+        for unit in ("row", "person"):
+            accounting = SoftmaxAccounting(SoftmaxCurve(3), 1.0, False, unit)
+            found = accounting.profile(5.0, NoiseScales(6.0, **statistics)).delta(900.0)
+            assert 0.0 <= found.lower <= found.upper <= 1e-299
 
 
 # The noise of the Hessian at 5, 10 and 20% more noise in the objective than the model alone needs, from an
