@@ -263,7 +263,7 @@ def test_without_a_determinant_the_divergence_is_that_of_the_gaussian_mechanism(
 @pytest.mark.parametrize("unit", ["row", "person"])
 @pytest.mark.parametrize(("reduced", "norm"), [(False, 0.5), (True, 0.25)])
 def test_where_only_a_hessian_counts_it_is_a_gaussian_mechanism(reduced, norm, unit):
-    """The largest Hessian has two equal masses, and the largest smallest mass four; half the square counts."""
+    """The largest Hessian has two equal masses, and the largest smallest mass four; half of it counts."""
     scales = NoiseScales(1e4, sigma_hessian=0.15)
     found = SoftmaxAccounting(SoftmaxCurve(4), 1.0, reduced, unit).profile(math.inf, scales)
     shift = norm / (math.sqrt(2.0) * 0.15)
@@ -377,6 +377,9 @@ def test_statistics_of_a_large_delta_are_certified_closely():
     for sigma in (0.3, 1.0):
         found = profile(3, 50.0, sigma, sigma_gradient=2.0).delta(0.0)
         assert found.lower <= found.upper <= 1.3 * found.lower
+    # Far out the density falls fast, over cells that are cut until it does not.
+    tiny = profile(3, 5.0, 6.0, sigma_gradient=2.0).delta(20.0)
+    assert 1e-157 < tiny.lower <= tiny.upper <= 2.1 * tiny.lower
 
 
 def test_epsilon_inverts_delta():
