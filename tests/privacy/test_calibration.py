@@ -326,6 +326,9 @@ def test_a_large_delta_is_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert check_delta(1e-3) == 1e-3
+    for delta in (0.0, 1.0, 1.5):
+        with pytest.raises(ParameterError, match="`delta` must be"):
+            check_delta(delta)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])

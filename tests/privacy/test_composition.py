@@ -16,6 +16,7 @@ from scipy.special import expit, ndtr
 import expost
 from expost import gaussian
 from expost.exceptions import MissingExtraError, ParameterError
+from expost.privacy import renyi
 from expost.privacy.composition import Composition, JointLoss, grid_masses
 from expost.privacy.profile_curve import ProfileCurve, chord, curve_of
 from expost.privacy.shapes import classification_loss
@@ -417,3 +418,53 @@ def test_a_publication_that_costs_nothing_does_not_hide_the_others():
     assert Composition((silent, silent)).epsilon_at(1e-9) == 0.0
     assert Composition((silent, silent)).delta_at(0.0) >= 2e-18
     assert Composition((silent, lost)).delta_at(1.0) == 1.0
+
+
+KNOTS = ((0.0, 0.3), (0.7, 0.1), (1.9, 2e-3)), ((0.0, 0.3), (0.5, 0.12), (1.1, 5e-3))
+
+
+@pytest.mark.parametrize("step", [0.05, 0.1, 0.3])
+def test_masses_are_a_law_whose_profile_is_that_of_the_curve(step):
+    """They add up to one with what may be lost at once, which the last values are; falls are rounded."""
+    curve = ProfileCurve(*KNOTS)
+    masses, rounding = grid_masses(curve, step)
+    losses = step * (np.arange(len(masses)) - len(masses) // 2)
+    assert np.sum(masses) == pytest.approx(1.0 - 2e-3, abs=1e-12)
+    for place in (0, 3, 7, len(losses) // 2 - 1):
+        at = losses[len(losses) // 2 + place]
+        above = np.sum(-np.expm1(np.minimum(at - losses, 0.0)) * masses) + 2e-3
+        assert above == pytest.approx(float(chord(curve.adding, at)), rel=1e-9)
+    places = losses[losses > 0.0]
+    values = np.sum(chord(curve.adding, places)) + np.sum(chord(curve.removing, places))
+    expected = 8.0 * 2.0**-53 * (values / math.expm1(step) + len(places))
+    assert rounding == pytest.approx(expected, rel=1e-12, abs=0.0)
+
+
+class Nothing:
+    """A law of which the convolution tells nothing."""
+
+    get_delta_for_epsilon = staticmethod(lambda epsilon: 1.0)
+    get_epsilon_for_delta = staticmethod(lambda delta: math.inf)
+
+
+def test_divergences_promise_what_tails_of_discrete_noise_leave():
+    """Of which they know nothing: 1e-16 is added to delta, and what is that small is left to convolutions."""
+    known = tuple((number, 0.02 * order) for number, order in zip(renyi.NUMBERS, renyi.ORDERS, strict=True))
+    loss = JointLoss(Nothing, 0.0, known)
+    for epsilon in (0.5, 1.0, 1.6, 700.0):
+        promised = float(renyi.delta(*renyi.columns(known), np.array(epsilon)))
+        assert loss.delta(epsilon) == pytest.approx(promised + 1e-16, rel=1e-9, abs=0.0)
+    assert loss.delta(700.1) == 1.0
+    for delta in (1e-3, 1e-12, 1e-15, 2.5e-16):
+        assert loss.delta(loss.epsilon(delta)) == pytest.approx(delta, rel=1e-3, abs=0.0)
+    assert loss.epsilon(2e-16) == math.inf
+    far = JointLoss(Nothing, 0.0, ((0, 690.0),))
+    assert far.epsilon(1e-3) < 700.0
+    assert far.epsilon(1e-6) == math.inf
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("delta", [0.0, 1.0, 1.5])
+def test_a_delta_is_a_probability(count, delta):
+    with pytest.raises(ParameterError, match="`delta` must be"):
+        expost.compose([expost.ChoicePlan(0.1, 2)] * count).epsilon_at(delta)

@@ -111,6 +111,21 @@ def test_the_solver_is_finer_for_smaller_budgets(epsilon, share):
     assert planned.steps == min(whole.steps * whole.solver / planned.solver, 2.0**32)
 
 
+def test_the_promise_counts_at_its_delta_and_above_it_only():
+    """Below it the certificate says what a smaller delta costs."""
+    plan = expost.calibrate()
+    assert plan.epsilon_at(1e-6) <= 1.0
+    assert plan.epsilon_at(1.01e-6) < 1.0 < plan.epsilon_at(0.99e-6) < plan.epsilon_at(1e-9)
+    honest = replace(plan, epsilon=0.5)  # what a promise would be worth if it were true
+    assert (honest.epsilon_at(1e-6), honest.epsilon_at(0.99e-6)) == (0.5, plan.epsilon_at(0.99e-6))
+
+
+def test_the_usual_budget():
+    convex = expost.calibrate_convex(expost.SmoothedNorm(1), l2=1e6)
+    for plan in (expost.calibrate(), convex):
+        assert (plan.epsilon, plan.delta) == (1.0, 1e-6)
+
+
 def test_how_many_numbers_a_report_has():
     """Three scores of four columns: the gradient, half of a symmetric matrix, and an eigenvalue."""
     plan = replace(EVERYTHING, loss=expost.SoftmaxLoss(4))

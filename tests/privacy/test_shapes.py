@@ -9,7 +9,14 @@ import expost
 from expost import LogisticLoss, PseudoHuber, SoftmaxLoss, calibrate
 from expost.exceptions import ParameterError
 from expost.losses import SoftmaxCurve, describe
-from expost.privacy.shapes import capped_logistic, classification_loss, default_threshold
+from expost.privacy.shapes import (
+    amount_loss,
+    capped_logistic,
+    classification_loss,
+    count_loss,
+    default_threshold,
+    quantile_loss,
+)
 from expost.privacy.softmax_cells import largest_determinant
 
 
@@ -28,6 +35,25 @@ def test_the_multiplier_is_the_noise_of_the_loss_without_a_determinant(epsilon):
     plan = calibrate(loss=PseudoHuber(0.2), norm=3.0, epsilon=epsilon, delta=1e-6, l2=1e6)
     ratio = plan.sigma / (0.2 * 3.0) / expost.gaussian.sigma(epsilon, 1e-6)
     assert 1.0 <= ratio <= 1.05
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (8.0, 1e-3)])
+def test_thresholds_of_counts_and_amounts_fall_with_the_fourth_root_of_the_noise(epsilon, delta):
+    root = expost.gaussian.sigma(epsilon, delta) ** 0.25
+    count, amount = count_loss(epsilon, delta), amount_loss(epsilon, delta)
+    assert count.largest == 8.0
+    assert count.threshold == pytest.approx(2.2 / root, rel=1e-12)
+    assert amount.threshold == pytest.approx(0.8 / root, rel=1e-12)
+    assert count_loss(epsilon, delta, threshold=0.3).threshold == 0.3
+    assert amount_loss(epsilon, delta, threshold=0.3).threshold == 0.3
+
+
+def test_the_corner_of_a_quantile_is_a_tenth_of_its_deviation():
+    """Of a coin with this chance; that of the median by default."""
+    assert quantile_loss(1.0, 1e-6) == expost.SmoothedPinball(0.5, 0.05)
+    low = quantile_loss(1.0, 1e-6, level=0.1)
+    assert (low.level, low.scale) == (0.1, pytest.approx(0.03, rel=1e-12))
+    assert quantile_loss(1.0, 1e-6, level=0.1, scale=0.2) == expost.SmoothedPinball(0.1, 0.2)
 
 
 def test_limits_and_refusals():

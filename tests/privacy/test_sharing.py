@@ -59,7 +59,7 @@ def test_noise_grows_as_that_of_gaussian_mechanisms(models, epsilon):
     assert plan.sigma < rows * 1.01 / math.sqrt(models)
 
 
-@pytest.mark.parametrize("models", [2, 100, 1000])
+@pytest.mark.parametrize("models", [2, 100, pytest.param(1000, marks=pytest.mark.long)])
 def test_however_many_share_a_budget_a_ten_thousandth_of_it_is_left_at_most(models):
     """Choices, whose curves take no time: each costs less than the whole budget, and more than its part."""
     plan = shared_plan(models, **BUDGET, plan=lambda epsilon, delta: expost.ChoicePlan(epsilon, 2))
@@ -75,6 +75,13 @@ def test_deltas_alone_may_pay_for_all_models(models, epsilon, delta):
     plan = shared_plan(models, epsilon, delta, MAKERS["leverage"])
     assert plan == MAKERS["leverage"](epsilon, delta / models)
     assert expost.compose([plan] * models).epsilon_at(delta) <= epsilon
+
+
+def test_no_plan_has_more_than_the_whole_epsilon():
+    """Even where twice as much would be within the budget, because the deltas pay for it."""
+    plan = shared_plan(2, 1e-3, 1e-2, lambda epsilon, delta: expost.ChoicePlan(epsilon, 2))
+    assert plan.epsilon == 1e-3
+    assert expost.compose([expost.ChoicePlan(2e-3, 2)] * 2).epsilon_at(1e-2) == 0.0
 
 
 @pytest.mark.long
