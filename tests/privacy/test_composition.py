@@ -261,6 +261,7 @@ def test_a_composition_is_shown_as_a_table():
     composed = expost.compose([PLANS["logistic"]()] * 10)
     assert repr(composed) == "<Composition of 10>"
     assert "1.538" in composed._repr_html_()
+    assert [column.justify for column in composed.__rich__().columns] == ["left", "right"]
     shown = io.StringIO()
     Console(file=shown, width=80, color_system=None).print(composed)
     assert "Composition of 10 publications (public)" in " ".join(shown.getvalue().split())
