@@ -319,6 +319,11 @@ def test_nobody_plans_for_more_than_a_million_billions_of_rows():
         expost.calibrate(rows_at_most=10**15 + 1)
 
 
+def test_a_convex_model_has_two_thousand_parameters_at_most():
+    with pytest.raises(ParameterError, match="`n_parameters` must be at most 2000"):
+        expost.calibrate_convex(expost.SmoothedNorm(2001), l2=5.0, sigma=50.0)
+
+
 def test_a_large_delta_is_warned_of():
     """It is about the chance that a person is promised nothing: one in a thousand is the largest."""
     with pytest.warns(expost.exceptions.LargeDeltaWarning, match=r"at most 0\.001.*got delta=0\.0011"):

@@ -469,3 +469,27 @@ def test_divergences_promise_what_tails_of_discrete_noise_leave():
 def test_a_delta_is_a_probability(count, delta):
     with pytest.raises(ParameterError, match="`delta` must be"):
         expost.compose([expost.ChoicePlan(0.1, 2)] * count).epsilon_at(delta)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_a_curve_that_counts_several_times_is_convolved_as_often(count):
+    """By convolving its masses directly; what may be lost at once is lost by any."""
+    curve, step = ProfileCurve(*KNOTS), 0.1
+    masses, _ = grid_masses(curve, step)
+    together = np.ones(1)
+    for _ in range(count):
+        together = np.convolve(together, masses)
+    losses = step * (np.arange(len(together)) - len(together) // 2)
+    loss = JointLoss.of({curve: count}, step)
+    for epsilon in (0.0, 0.5, 1.3, 4.0):
+        above = np.sum(-np.expm1(np.minimum(epsilon - losses, 0.0)) * together)
+        exact = above + 1.0 - (1.0 - 2e-3) ** count
+        assert exact * (1.0 - 1e-12) <= loss.delta(epsilon) <= exact + 1e-11
+
+
+def test_what_convolutions_cut_off_may_be_lost():
+    """It counts as the probability of an unbounded loss, and a delta is never more than 1."""
+    plan = expost.ChoicePlan(5.0, 2)
+    together = expost.compose([plan] * 400)
+    assert together.delta_at(0.0) == 1.0
+    assert JointLoss.of({curve_of(plan): 400}, 0.1).law.get_delta_for_epsilon(5000.0) > 1e-18

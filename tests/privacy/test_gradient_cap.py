@@ -11,6 +11,7 @@ from expost.audit import hockey_stick
 from expost.exceptions import ParameterError
 from expost.losses.records import Lengths
 from expost.privacy import gaussian
+from expost.privacy.plan import covers_rows
 from expost.privacy.shapes import capped_logistic, capped_softmax, default_threshold, regression_loss
 
 DELTA = 1e-6
@@ -114,6 +115,14 @@ def test_caps_by_name():
     assert capped_logistic(1.0, DELTA, cap="likelihood", radius=RADIUS) == expost.LogisticLoss()
     default = capped_logistic(1.0, DELTA, radius=RADIUS)
     assert capped_logistic(1.0, DELTA, cap="gradient", radius=RADIUS) == default
+
+
+def test_a_cap_for_the_plans_rows_is_covered_whatever_its_last_digit():
+    """The length is its quotient by the cap on slopes, which may round up."""
+    rng = np.random.default_rng(0)
+    for cap, radius in zip(rng.uniform(0.1, 0.9, 40), np.exp(rng.uniform(-3.0, 3.0, 40)), strict=True):
+        loss = expost.LogisticLoss(cap=float(cap), gradient_cap=float(cap * radius))
+        assert covers_rows(loss, float(radius))
 
 
 def test_a_cap_for_longer_rows_than_the_plans_is_refused():

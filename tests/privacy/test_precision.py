@@ -40,6 +40,7 @@ def test_the_price_of_discrete_noise_is_its_formula(epsilon):
     assert planned.law(epsilon) == pytest.approx(price, rel=1e-12, abs=0.0)
     assert planned.tail == 1e-300
     assert REAL.law(epsilon) == REAL.tail == 0.0
+    assert REAL.solver == REAL.statistics == REAL.hessian == 0.0
 
 
 def test_a_statistics_error_is_a_share_of_its_noise_or_of_the_largest_hessian():

@@ -79,8 +79,14 @@ def test_deltas_alone_may_pay_for_all_models(models, epsilon, delta):
 
 def test_no_plan_has_more_than_the_whole_epsilon():
     """Even where twice as much would be within the budget, because the deltas pay for it."""
-    plan = shared_plan(2, 1e-3, 1e-2, lambda epsilon, delta: expost.ChoicePlan(epsilon, 2))
-    assert plan.epsilon == 1e-3
+    deltas = set()
+
+    def choice(epsilon, delta):
+        deltas.add(delta)
+        return expost.ChoicePlan(epsilon, 2)
+
+    assert shared_plan(2, 1e-3, 1e-2, choice).epsilon == 1e-3
+    assert deltas == {0.5e-2}
     assert expost.compose([expost.ChoicePlan(2e-3, 2)] * 2).epsilon_at(1e-2) == 0.0
 
 
