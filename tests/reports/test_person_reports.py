@@ -243,6 +243,27 @@ def test_who_only_enters_or_leaves_reads_the_noisy_gradient_with_that_sign():
     assert np.all(np.abs(ends[True] - ends[False]) > 0.01)
 
 
+def test_the_noise_across_her_direction_counts_twice_unless_it_is_bounded_in_every_direction():
+    """Her direction is that of her gradient where all coefficients are zero, fixed before any noise."""
+    rng = np.random.default_rng(9)
+    X, y = rows_in_ball(rng, 12, 3), rng.integers(0, 2, 12).astype(float)
+    plan = expost.calibrate(loss="logistic", sigma=2.0, l2=0.3, fit_intercept=False)
+    release = Release(plan, np.array([3.0, -2.0, 1.0]))
+    gradient, start = (
+        (plan.loss.derivatives(scores, y)[0][:, None] * X).reshape(4, 3, 3).sum(axis=1)
+        for scores in (X @ release.coefficients, np.zeros(12))
+    )
+    length = np.linalg.norm(gradient, axis=1)
+    along = np.vecdot(gradient, start) / np.linalg.norm(start, axis=1)
+    one, every = (
+        records_of(release, Block(DenseRows.here(X), y, None), Scope(scope), 3) for scope in (None, "all")
+    )
+    np.testing.assert_allclose(one.steepness, np.sqrt(4.0 * length**2 - 3.0 * along**2), rtol=1e-12)
+    np.testing.assert_allclose(every.steepness, length, rtol=1e-12)
+    for records in (one, every):
+        np.testing.assert_allclose(records.gradient_norm, length, rtol=1e-12)
+
+
 def test_rows_that_leave_and_rows_that_enter_have_an_end_of_the_determinant_term_each():
     """Whatever the rest of the table is: rows that leave can make it smaller, and rows that enter larger."""
     rng = np.random.default_rng(8)
