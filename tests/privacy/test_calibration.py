@@ -153,6 +153,14 @@ def test_the_classical_recipe_has_a_floor_of_its_own():
         expost.calibrate(l2=0.1, epsilon=0.999 * suggested, calibration="kifer2012")
 
 
+def test_the_classical_recipe_pays_for_printed_numbers_or_is_refused():
+    """Where so many rows are to be exact, what computed Hessians may be wrong by costs too much."""
+    few = {"calibration": "kifer2012", "report": "leverage"}
+    with pytest.raises(CalibrationError, match="does not pay for printed numbers"):
+        expost.calibrate(split=[0.01, 0.99], rows_at_most=10**13, **few)
+    assert expost.calibrate(split=[0.5, 0.5], **few).delta_at(1.0) <= 1e-6
+
+
 def test_squared_loss_has_no_default_scale():
     with pytest.raises(CalibrationError, match="SquaredLoss a worst-case guarantee"):
         expost.calibrate(loss="squared")
@@ -229,6 +237,7 @@ def test_a_split_gives_the_hessian_all_that_is_left(report, split):
     assert plan.sigma == pytest.approx(alone / math.sqrt(split), rel=1e-12)
     if plan.sigma_gradient is not None:
         assert plan.sigma_gradient == pytest.approx(alone / math.sqrt(0.96 * (1.0 - split)), rel=1e-12)
+    assert (plan.sigma_gradient is None) == (report == "leverage")
     if report == "adaptive":
         assert plan.sigma_eigenvalue == pytest.approx(math.sqrt(2.0) * plan.sigma_hessian, rel=1e-12)
     else:

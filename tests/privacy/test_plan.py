@@ -12,6 +12,8 @@ from problems import with_scales
 from rich.console import Console
 
 import expost
+from expost.exceptions import ParameterError
+from expost.privacy.plan import check_rows
 from expost.privacy.precision import Rounding
 from expost.privacy.profile import PrivacyProfile
 
@@ -118,6 +120,14 @@ def test_the_promise_counts_at_its_delta_and_above_it_only():
     assert plan.epsilon_at(1.01e-6) < 1.0 < plan.epsilon_at(0.99e-6) < plan.epsilon_at(1e-9)
     honest = replace(plan, epsilon=0.5)  # what a promise would be worth if it were true
     assert (honest.epsilon_at(1e-6), honest.epsilon_at(0.99e-6)) == (0.5, plan.epsilon_at(0.99e-6))
+
+
+def test_a_plan_for_people_asks_whose_the_rows_are():
+    person = replace(EVERYTHING, unit="person")
+    check_rows(EVERYTHING, None)
+    check_rows(person, [0, 0, 1])
+    with pytest.raises(ParameterError, match=r"`unit` must be 'row' .* Say whose each row is with `groups`"):
+        check_rows(person, None)
 
 
 def test_the_usual_budget():
