@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from convex_losses import CONVEX, AsConvex
+from convex_losses import CONVEX, AsConvex, OneOfMany
 from grids import grid
 from scipy import integrate, stats
 
 import expost
 from expost import LipschitzPoisson, LocationScale, PseudoHuber, SmoothedNorm
-from expost.exceptions import CalibrationError, ParameterError
+from expost.exceptions import CalibrationError, LossError, ParameterError
 from expost.losses import ConvexLoss
 from expost.privacy.plan import ConvexPlan
 from expost.privacy.recipes import Target
@@ -172,6 +172,19 @@ def test_explicit_scales_state_what_they_guarantee():
 
 
 @pytest.mark.long
+class TooShort(OneOfMany):
+    """Declares half of the length of its gradients."""
+
+    @property
+    def max_gradient(self):
+        return 0.5 * self.threshold
+
+
+def test_what_a_loss_of_ones_own_declares_is_checked_first():
+    with pytest.raises(LossError, match="a gradient is longer than the declared"):
+        expost.calibrate_convex(TooShort(), l2=5.0, sigma=1.0)
+
+
 def test_wrong_arguments_are_refused():
     with pytest.raises(ParameterError, match=r"use `expost\.calibrate`"):
         expost.calibrate_convex(PseudoHuber())

@@ -111,7 +111,7 @@ class Rising(PseudoHuber):
 
 
 def test_the_largest_weight_must_be_a_number_that_the_curve_covers():
-    for weight in (0.0, -1.0, np.nan, np.inf, "2", None, 1e10, 1e-10):
+    for weight in (0.0, -1.0, np.nan, np.inf, "2", None, 1e10, 1e9 + 0.5, 1e-10):
         with pytest.raises(ParameterError, match="`max_weight` must be"):
             calibrate(max_weight=weight)
     assert calibrate(loss=Rising(), max_weight=1.0).max_weight == 1.0
