@@ -80,7 +80,9 @@ class ChoicePlan(Summarized):
         """The smallest ε that is certified at ``delta``. Public."""
         target = check_positive("delta", delta, below=1.0)
         root = math.sqrt(target * -math.expm1(-self.epsilon))
-        return max(self.epsilon + 2.0 * math.log1p(-root) * (1.0 - 1e-12), 0.0)
+        found = self.epsilon + 2.0 * math.log1p(-root) * (1.0 - 1e-12)
+        # A sum is rounded: one double up is above the exact one.
+        return min(max(math.nextafter(found, math.inf), 0.0), self.epsilon)
 
     def _deltas(self, epsilons: FloatArray) -> FloatArray:
         gap = np.minimum(epsilons - self.epsilon, 0.0)
