@@ -290,6 +290,7 @@ FALLING = ((0.0, 0.3), (1.0, 0.1), (2.0, 0.05))
         ((0.0, 0.3), (math.nan, 0.1)),
         ((0.0, 0.3), (701.0, 0.1)),
         ((0.0, 0.3), (1.0, 0.29), (2.0, 0.05)),
+        ((0.0, 0.9), (0.5, 0.3), (1.0, 0.29), (2.0, 0.05)),
         ((0.0, 0.3), (1.0, 0.248452), (2.0, 0.107862)),  # the slopes are -0.0300 and -0.0301
     ],
 )
@@ -298,6 +299,12 @@ def test_what_is_no_profile_is_no_curve(wrong):
     for adding, removing, name in ((wrong, wrong, "adding"), (FALLING, wrong, "removing")):
         with pytest.raises(ParameterError, match=f"`{name}` must be (pairs of rising|convex in)"):
             ProfileCurve(adding, removing)
+
+
+def test_knots_in_a_line_are_a_curve():
+    epsilons = np.array([0.0, 0.5, 1.0, 1.3])
+    knots = tuple(zip(epsilons.tolist(), (0.3 - 0.1 * np.expm1(epsilons)).tolist(), strict=True))
+    assert ProfileCurve(knots, knots).last == 1.3
 
 
 @pytest.mark.parametrize(

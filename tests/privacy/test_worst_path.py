@@ -277,6 +277,16 @@ def test_many_epsilons_at_once_are_printed_like_one(curve):
     assert np.any(found < 0.9 * own)
 
 
+def test_the_solver_is_paid_for_like_one_more_gaussian_coordinate():
+    """At an epsilon of 0 all of it is added, the total variation of two normals that are this far apart."""
+    for curve in (LogisticLoss().curve, PseudoHuber().curve):
+        path = WorstPath(curve, 1.0, 0.5, 4.4)
+        for direction, real in (("adding", path.adding), ("removing", path.removing)):
+            profile = PrivacyProfile(curve, 1.0, 0.5, NoiseScales(4.4), Rounding(solver=0.1))
+            found = profile.other(direction, np.zeros(1), 0.1)
+            assert found == pytest.approx(real(np.zeros(1)) + 2.0 * ndtr(0.05) - 1.0, rel=1e-9)
+
+
 @pytest.mark.parametrize("l2", [0.01, 0.3, 5.0])
 def test_removing_a_row_of_fixed_sign_is_the_gaussian_mechanism(l2):
     path = WorstPath(LogisticLoss().curve, 1.0, l2, 3.0)
