@@ -191,6 +191,7 @@ def test_the_envelope_is_the_largest_line_everywhere():
         lines[:, 3] = rng.normal(size=40)
         lines[::3, 4] = -np.inf
         lines[:, 5] = -slopes * at[20]
+        lines[[0, -1], :3] -= 50.0
         wanted = np.max(slopes[:, None, None] * at[:, None] + lines[:, None, :], axis=0)
         np.testing.assert_allclose(_envelope(slopes, lines, at), wanted, rtol=0.0, atol=1e-13)
 
