@@ -410,3 +410,42 @@ def test_what_lies_beyond_the_window_is_paid_for():
     assert path.steepest == 4.0
     at = np.array([300.0])
     assert path.adding(at)[0] >= 2.0 * 4.0 * norm.pdf(10.0) * (1.0 - 1e-9)
+
+
+@pytest.mark.parametrize("top", [0.3, 0.5])
+def test_a_slope_that_jumps_at_once_to_its_opposite_is_the_worst_without_regularisation(top):
+    """What lies between the two shifts is seen with the row alone, and beyond them its law is thinner."""
+    even = DerivativeCurve(1.0, lambda m: 0.25 + 0.0 * m, peak=0.5, sign_fixed=False)
+    path, at = WorstPath(even, 1.0, 1e-9, 1.0 / top, FINE), np.linspace(0.0, 0.35, 8)
+    added, removed = path.adding(at), path.removing(at)
+    between = 2.0 * ndtr(top) - 1.0
+    assert np.all((between * (1.0 - 1e-6) <= added) & (added <= between * 1.005))
+    first = np.maximum(at / top - 0.5 * top, 0.0)
+    outside = 2.0 * (ndtr(-first) - np.exp(at) * ndtr(-first - top))
+    assert np.all((outside * (1.0 - 1e-6) <= removed) & (removed <= outside * 1.01))
+
+
+def test_below_the_first_level_a_removed_row_pays_for_both_signs():
+    """With strong regularisation it is the Gaussian mechanism, and this: the gain at its largest, twice."""
+    path = WorstPath(PseudoHuber().curve, 1.0, 1e9, 0.25)
+    low = path._levels[0][0]
+    shift = np.geomspace(1e-3, 1.0, 20_001)[:, None] * low
+    at = np.array([0.0, 0.1 * low * low, 0.3 * low, low, 2.0 * low])
+    most = norm.pdf(0.5 * shift - at / shift).max(axis=0)
+    np.testing.assert_allclose(path.removing(at) - constant(path, at), 2.0 * low * most, rtol=1e-5)
+
+
+@pytest.mark.parametrize("top", [4.0, 1e-3])
+def test_what_lies_beyond_the_window_is_paid_for_by_a_removed_row_too(top):
+    """Also what a shift of the largest size may hide: with little noise the one counts, with much the other."""
+    path, at = WorstPath(PseudoHuber().curve, 1.0, 2.0, 1.0 / top), np.array([300.0])
+    beyond = 2.0 * top * norm.pdf(10.0) + ndtr(-10.0 - top)
+    assert path.removing(at)[0] == pytest.approx(beyond, rel=1e-9, abs=0.0)
+
+
+@pytest.mark.parametrize("l2", [0.02, 0.1])
+def test_growing_never_pays_at_epsilon_zero_however_fast(l2):
+    """A row of fixed sign has then the total variation of the Gaussian mechanism."""
+    path, at = WorstPath(LogisticLoss().curve, 1.0, l2, 4.0), np.zeros(1)
+    assert path.fastest > 2.0
+    np.testing.assert_allclose(path.adding(at), constant(path, at), rtol=3e-3)
