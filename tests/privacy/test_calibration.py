@@ -14,6 +14,7 @@ import expost
 from expost import LogisticLoss, PseudoHuber, SmoothedHinge, gaussian
 from expost.exceptions import CalibrationError, ParameterError
 from expost.privacy.certified_profile import Bracket
+from expost.privacy.precision import Rounding
 from expost.privacy.recipes import Target, check_delta
 from expost.privacy.scales import NoiseScales
 
@@ -365,3 +366,18 @@ def test_the_smallest_and_the_largest_norm_are_allowed(norm):
     assert plan.sigma == pytest.approx(norm * unit.sigma, rel=1e-12, abs=0.0)
     with pytest.raises(ParameterError, match="`norm` must be between 1e-30 and 1e30"):
         expost.calibrate(loss="logistic", norm=norm**1.01)
+
+
+def test_what_printing_costs_raises_the_floor_of_the_regularisation():
+    """Twice the price of discrete noise is missing from epsilon, which counts where that is tiny."""
+    epsilon = 1e-13
+    price = 2.0 * Rounding.planned(epsilon, curvature=0.25).law(epsilon)
+    with pytest.raises(
+        CalibrationError, match=re.escape(f"printed numbers cost. Raise `epsilon` above {price:.2g}")
+    ):
+        expost.calibrate(loss="logistic", epsilon=0.99 * price)
+    needed = 0.25 / (epsilon - price)
+    with pytest.raises(CalibrationError, match=re.escape(f"printed numbers need l2 > {needed:.8g}")):
+        expost.calibrate(loss="logistic", epsilon=epsilon, l2=0.999999 * needed)
+    plan = expost.calibrate(loss="logistic", epsilon=epsilon, l2=1.001 * needed)
+    assert 0.99e-6 < plan.delta_at(epsilon) <= 1e-6

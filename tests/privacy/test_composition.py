@@ -500,3 +500,15 @@ def test_what_convolutions_cut_off_may_be_lost():
     together = expost.compose([plan] * 400)
     assert together.delta_at(0.0) == 1.0
     assert JointLoss.of({curve_of(plan): 400}, 0.1).law.get_delta_for_epsilon(5000.0) > 1e-18
+
+
+def test_the_far_tail_of_two_laws_counts_as_lost():
+    """Where both are so unlikely that the convolution cuts it off, no delta is below the direct sum."""
+    curves = [ProfileCurve(*(((0.0, 0.3), (1.0, middle), (2.0, 1e-25)),) * 2) for middle in (1e-9, 2e-9)]
+    step = 0.2
+    masses = np.convolve(*(grid_masses(curve, step)[0] for curve in curves))
+    losses = step * (np.arange(len(masses)) - len(masses) // 2)
+    joint = JointLoss.of(dict.fromkeys(curves, 1), step)
+    for epsilon in (1.0, 2.1, 2.9, 3.3, 3.9):
+        direct = np.sum(-np.expm1(np.minimum(epsilon - losses, 0.0)) * masses) + 2e-25
+        assert direct * (1.0 - 1e-12) <= joint.law.get_delta_for_epsilon(epsilon) <= direct + 2e-16

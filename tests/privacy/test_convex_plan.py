@@ -15,7 +15,7 @@ from expost import LipschitzPoisson, LocationScale, PseudoHuber, SmoothedNorm
 from expost.exceptions import CalibrationError, LossError, ParameterError
 from expost.losses import ConvexLoss
 from expost.privacy.plan import ConvexPlan
-from expost.privacy.recipes import Target
+from expost.privacy.recipes import Target, tight
 from expost.privacy.scales import NoiseScales
 
 
@@ -137,6 +137,23 @@ def test_the_floor_is_refused_with_its_number():
     with pytest.raises(CalibrationError, match=re.escape(f"l2 > {floor:.6g}")):
         expost.calibrate_convex(loss, epsilon=1.0, l2=0.999 * floor)
     assert expost.calibrate_convex(loss, epsilon=1.0, l2=1.05 * floor).delta_at(1.0) <= 1e-6
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("slope", [1.0, 1e6])
+def test_below_the_floor_divergences_may_still_be_enough(slope):
+    """Where many directions bend a little, in any units: a third more noise than without a determinant."""
+
+    class Steep(Box):
+        max_gradient = slope
+
+    target = Target(1.0, 1e-6, Steep(100), 1.0, "independent")
+    floor = target.accounting.floor(1.0)
+    assert floor == pytest.approx(2.0 / np.expm1(0.01), rel=1e-9)
+    sigma = tight(target, 0.9 * floor, None)[1].sigma
+    assert 1.05 < sigma / (slope * expost.gaussian.sigma(1.0, 1e-6)) < 1.3
+    with pytest.raises(CalibrationError, match=re.escape(f"its floor is l2 > {floor:.6g}")):
+        tight(target, 0.5 * floor, None)
 
 
 @pytest.mark.long

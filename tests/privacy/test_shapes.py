@@ -14,6 +14,7 @@ from expost.privacy.shapes import (
     capped_logistic,
     classification_loss,
     count_loss,
+    default_reduced,
     default_threshold,
     quantile_loss,
 )
@@ -85,3 +86,10 @@ def test_a_file_names_a_loss_and_its_parameters():
     capped = {"name": "logistic", "soft": False, "cap": 0.75, "corner": 0.5}
     assert describe(LogisticLoss(cap=0.75, corner=0.5)) == capped
     assert describe(SoftmaxLoss(3)) == {"name": "softmax", "classes": 3}
+
+
+def test_a_report_of_more_than_a_hundred_coefficients_of_several_classes_is_reduced():
+    assert [default_reduced(SoftmaxLoss(3), "leverage", columns) for columns in (50, 51)] == [False, True]
+    assert [default_reduced(SoftmaxLoss(classes), "adaptive", 1) for classes in (101, 102)] == [False, True]
+    assert not default_reduced(SoftmaxLoss(3), "independent", 51)
+    assert not default_reduced(LogisticLoss(), "leverage", 200)
