@@ -13,7 +13,7 @@ from rich.console import Console
 
 import expost
 from expost.exceptions import ParameterError
-from expost.privacy.plan import check_rows
+from expost.privacy.plan import accounting_of, check_rows
 from expost.privacy.precision import Rounding
 from expost.privacy.profile import PrivacyProfile
 
@@ -142,6 +142,13 @@ def test_how_many_numbers_a_report_has():
     reduced = replace(plan, reduced=True)
     assert (plan.hessian_order(12), plan.entries(12)) == (12, 12 + 12 * 13 // 2 + 1)
     assert (reduced.hessian_order(12), reduced.entries(12)) == (4, 12 + 4 * 5 // 2 + 1)
+
+
+def test_a_hessian_of_several_classes_is_whole_unless_it_is_said_to_be_reduced():
+    """Its largest eigenvalue is half of the squared length; with the smallest of four masses a quarter."""
+    curve = expost.SoftmaxLoss(4).curve
+    assert accounting_of(curve, 3.0).released_curvature == pytest.approx(0.5 * 9.0, rel=1e-12)
+    assert accounting_of(curve, 3.0, reduced=True).released_curvature == pytest.approx(0.25 * 9.0, rel=1e-12)
 
 
 def test_only_a_loss_that_something_recalibrates_has_such_numbers():
