@@ -135,6 +135,10 @@ def test_discrete_noise_leaves_a_tail_and_at_most_one():
         (math.exp(law) + 1.0) * 1e-300, rel=1e-9
     )
     assert Stated(rounding=COARSE, shift=50.0).delta(0.0).upper == 1.0
+    first = Stated(rounding=COARSE, shift=0.01)
+    own = np.array([first.directed(10.0, rtol=1e-3)])
+    found = SharpestProfile(first, COARSE).sharpened(np.array([10.0]), own, rtol=1e-3)
+    np.testing.assert_allclose(found, (math.exp(law) + 1.0) * 1e-300, rtol=1e-8)
 
 
 def test_discrete_noise_without_a_law_promises_nothing():
@@ -280,6 +284,16 @@ def test_the_floor_is_where_the_determinant_alone_costs_epsilon(unit):
     for epsilon in (0.1, 1.0, 30.0):
         assert accounting.log_determinant(accounting.floor(epsilon)) == pytest.approx(epsilon, rel=1e-12)
         assert accounting.log_determinant(math.inf) == 0.0
+
+
+@pytest.mark.parametrize("norm", [0.5, 1.0, 3.0])
+def test_a_record_of_one_predictor_curves_the_objective_by_its_row(norm):
+    """Its Hessian is f'' x xᵀ, whose eigenvalue is f'' ‖x‖²; there is no smaller one to release."""
+    accounting, row = accounting_of(LogisticLoss().curve, norm), norm * np.array([0.6, -0.8])
+    slopes = np.linspace(0.0, 1.0, 101)[:, None, None]
+    largest = np.linalg.eigvalsh(slopes * (1.0 - slopes) * np.outer(row, row)).max()
+    assert accounting.curvature == accounting.released_curvature == pytest.approx(largest, rel=1e-12)
+    assert not accounting.can_be_reduced
 
 
 def test_without_a_determinant_only_a_gradient_of_one_sign_is_a_gaussian_mechanism():
