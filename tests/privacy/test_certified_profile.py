@@ -317,3 +317,13 @@ def test_a_true_promise_is_a_knot_of_the_curve_and_a_false_one_lowers_nothing():
         assert curve.adding_orders == profile.kept(700.0)[0]
         assert 1.0 in dict(curve.adding)
         assert found * (1.0 - 1e-12) <= curve.delta(1.0) <= found
+
+
+def test_a_plan_without_a_promise_may_lose_everything():
+    """Whether it has no certificate or no finite epsilon."""
+    profile = SharpestProfile(Stated(), REAL)
+    for plan in (
+        SimpleNamespace(profile=None, epsilon=1.0, delta=1e-6),
+        SimpleNamespace(profile=profile, epsilon=math.inf, delta=1e-6),
+    ):
+        assert ProfileCurve.of(plan) == ProfileCurve(((0.0, 1.0),), ((0.0, 1.0),))

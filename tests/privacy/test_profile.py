@@ -441,8 +441,8 @@ def test_without_the_determinant_it_is_the_gaussian_mechanism(norm_, epsilon):
 
 
 def test_only_ratios_to_the_norm_matter():
-    one = PrivacyProfile(LOGISTIC, norm=1.0, l2=2.0, scales=NoiseScales(sigma=5.0, sigma_hessian=2.0))
-    two = PrivacyProfile(LOGISTIC, norm=3.0, l2=18.0, scales=NoiseScales(sigma=15.0, sigma_hessian=18.0))
+    one = PrivacyProfile(LOGISTIC, norm=1.0, l2=2.0, scales=NoiseScales(5.0, 7.0, 2.0))
+    two = PrivacyProfile(LOGISTIC, norm=3.0, l2=18.0, scales=NoiseScales(15.0, 21.0, 18.0))
     assert two.delta(1.0).upper == pytest.approx(one.delta(1.0).upper, rel=1e-9)
     orders = np.array([1.5, 3.0, 20.0, 100.0])
     for unit in ("row", "person"):
