@@ -374,6 +374,26 @@ def test_a_supremum_between_the_slopes_of_the_grid_is_found():
     assert np.all(upper <= lower + 1.0)
 
 
+@pytest.mark.parametrize("rtol", [0.9, 1e-3])
+def test_noise_is_cut_at_rising_edges_and_slopes_are_those_of_records(rtol, monkeypatch):
+    """Also where the tail is so large that few deviations are left; zero is an edge."""
+    cells, bound = Noise.cells, WorstSlope.bound
+
+    def checked_cells(self, edges, rate):
+        assert np.all(np.diff(edges) > 0.0)
+        assert 0.0 in edges
+        return cells(self, edges, rate)
+
+    def checked_bound(self, noise, low, high):
+        assert np.all((low >= 0.0) & (low <= high) & (high <= self.curve.max_slope))
+        return bound(self, noise, low, high)
+
+    monkeypatch.setattr(Noise, "cells", checked_cells)
+    monkeypatch.setattr(WorstSlope, "bound", checked_bound)
+    profile = PrivacyProfile(LOGISTIC, 1.0, 0.5, NoiseScales(0.3, sigma_hessian=1.0))
+    assert profile.removing(0.1, rtol).upper > 0.8
+
+
 @pytest.mark.parametrize("curve", [LOGISTIC, HUBER, SOFTMAX_LIKE])
 def test_noise_beyond_the_last_edge_counts(curve):
     """Where hardly any noise is added everything is lost, at any tolerance."""
@@ -444,6 +464,7 @@ def test_only_ratios_to_the_norm_matter():
     one = PrivacyProfile(LOGISTIC, norm=1.0, l2=2.0, scales=NoiseScales(5.0, 7.0, 2.0))
     two = PrivacyProfile(LOGISTIC, norm=3.0, l2=18.0, scales=NoiseScales(15.0, 21.0, 18.0))
     assert two.delta(1.0).upper == pytest.approx(one.delta(1.0).upper, rel=1e-9)
+    assert two.rise == pytest.approx(one.rise) == pytest.approx(0.2)
     orders = np.array([1.5, 3.0, 20.0, 100.0])
     for unit in ("row", "person"):
         here, there = (replace(profile, unit=unit).divergences(orders) for profile in (one, two))
