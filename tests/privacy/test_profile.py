@@ -280,10 +280,13 @@ def profile_of_a_shift(left, shift):
 
 @pytest.mark.parametrize(("freedom", "signed"), [(1, False), (1, True), (2, False), (9, False)])
 def test_the_law_of_the_noise_is_cut_into_cells(freedom, signed):
-    """Masses and quantiles of SciPy, and each cell's mean of v = exp(-rate noise) by quadrature."""
+    """Masses, quantiles and tails of SciPy, and each cell's mean of v = exp(-rate noise) by quadrature."""
     noise, law = Noise(freedom, signed), norm() if signed else chi(freedom)
     for tail in (0.3, 1e-3, 1e-12):
         assert noise.quantile(tail) == pytest.approx(law.isf(tail), rel=1e-9)
+    for at in (0.5, 2.0):
+        beyond = np.linspace(at, at + 12.0, 4001)
+        assert noise.overshoot(at) == pytest.approx(simpson(law.sf(beyond), x=beyond), rel=1e-8)
     edges = np.array([-1.5, -0.4, 0.0, 0.3, 1.0, 2.7] if signed else [0.0, 0.3, 1.0, 2.7])
     rate = np.linspace(0.2, 3.0, len(edges) - 1)
     mass, mean, chord = noise.cells(edges, rate)
