@@ -8,9 +8,6 @@ ROWS, COLUMNS, WORKERS, TASK = 10**9, 100, 100, 1 << 17
 FIT = {"first reading": 1, "gradient": 3, "Hessian": 2, "certificate": 1}
 NUMBER, HESSIAN = "a task with one number", "a task with a Hessian of 100 columns"
 SLOW = "a task of 5 ms, one in 50 takes 100 ms"
-# What a task costs the driver where the file of numbers does not say: rounded, as the page had it before the
-# file existed. It is wall time, and only cores that do nothing else tell it.
-EARLIER = {NUMBER: 0.0041, HESSIAN: 0.0035, SLOW: 0.005}
 
 
 def size(one: Document) -> str:
@@ -38,19 +35,13 @@ def passes(document: Document) -> str:
     return "\n\n".join([table(header, cells), paragraph(told)])
 
 
-def overhead(document: Document) -> dict[str, float]:
-    """Seconds that a task costs the driver."""
-    found: dict[str, float] = document.get("overhead", EARLIER)
-    return found
-
-
 def projected(document: Document, name: str) -> tuple[float, float]:
     """Seconds of each worker and of the driver for one pass of the projected table."""
     (here,) = (one["ns"] for one in document["passes"] if (one["columns"], one["classes"]) == (COLUMNS, 2))
     read = document["parquet"][f"{COLUMNS}"]
     each = read[name] if name in read else here[name] + read["every pass"]
     task = NUMBER if name in ("first reading", "gradient") else HESSIAN
-    return each * 1e-9 * ROWS / WORKERS, overhead(document)[task] * ROWS / TASK
+    return each * 1e-9 * ROWS / WORKERS, document["overhead"][task] * ROWS / TASK
 
 
 @passage("scale-projection", "scale")
@@ -62,7 +53,7 @@ def projection(document: Document) -> str:
         for name, (worker, driver) in found.items()
     ]
     whole = sum(FIT[name] * max(both) for name, both in found.items())
-    single, hessian, slow = (1e3 * overhead(document)[name] for name in (NUMBER, HESSIAN, SLOW))
+    single, hessian, slow = (1e3 * document["overhead"][name] for name in (NUMBER, HESSIAN, SLOW))
     require(abs(hessian - single) < single, "a Hessian costs the driver about what a number does")
     losses, bounds = (projected(document, name)[0] for name in ("losses", "bounds"))
     told = (
